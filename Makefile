@@ -1,0 +1,38 @@
+# Everything sets itself up: `make demo` and `make test` work on a clean clone with Python 3.11 or newer.
+PYTHON ?= python3
+BIN := .venv/bin
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+
+.PHONY: demo test lint bench clean
+
+demo: .venv/core
+	$(BIN)/fliprank demo
+
+test: .venv/test
+	$(BIN)/pytest -n 2 --dist loadfile
+
+lint: .venv/lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/bench
+	$(BIN)/python bench/run.py
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/core: INSTALL = -e .
+.venv/test: INSTALL = -e '.[test]'
+.venv/lint: INSTALL = -e '.[lint]'
+.venv/bench: INSTALL = -e '.[test,peers]'
+.venv/core .venv/test .venv/lint .venv/bench: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check $(INSTALL)
+	@touch $@
+
+# Debian's python3 comes without ensurepip: where venv fails for want of it, install it.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "fliprank needs Python 3.11 or newer"; exit 1; }
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; $(SUDO) apt-get update -qq && \
+		$(SUDO) apt-get install -y -qq python3-venv && $(PYTHON) -m venv .venv; }

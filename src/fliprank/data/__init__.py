@@ -1,0 +1,1 @@
+"""What is ranked: candidates, and the files they come from."""

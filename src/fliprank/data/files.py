@@ -1,0 +1,126 @@
+"""Reading and writing files: plain or gzipped by content, whole or in chunks, and never half-written.
+
+Input files are hostile until parsed: what can't be read or is not UTF-8 is an `InputError` that names file and line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+import numpy as np
+
+from fliprank.arrays import Bytes
+from fliprank.errors import InputError
+
+__all__ = ["atomic_write", "check_utf8", "open_bytes", "open_text", "read_bytes", "read_chunks", "resolve"]
+
+StrPath = str | PathLike[str]
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+def resolve(path: StrPath) -> Path:
+    """`path`, or `path`.gz where only that exists; an error where neither does."""
+    given = Path(path)
+    for candidate in (given, given.with_name(given.name + ".gz")):
+        if candidate.is_file():
+            return candidate
+    kind = "is a folder, not a file" if given.is_dir() else "no such file"
+    raise InputError(kind, path=given)
+
+
+@contextmanager
+def open_bytes(path: StrPath) -> Iterator[BinaryIO]:
+    """The bytes of a file, unzipped where its content is gzipped."""
+    source = resolve(path)
+    try:
+        with source.open("rb") as raw:
+            zipped = raw.peek(2)[:2] == GZIP_MAGIC
+            yield cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if zipped else raw
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"broken gzip data: {error}", path=source) from error
+    except OSError as error:
+        raise InputError(f"can't be read: {error.strerror or error}", path=source) from error
+
+
+def read_bytes(path: StrPath) -> Bytes:
+    """The whole file as an array that ends with a newline, checked to be UTF-8 and not empty."""
+    with open_bytes(path) as file:
+        data = file.read()
+    if not data.strip():
+        raise InputError("the file is empty", path=path)
+    check_utf8(data, path)
+    return np.frombuffer(data if data.endswith(b"\n") else data + b"\n", np.uint8)
+
+
+def read_chunks(path: StrPath, size: int = 1 << 24) -> Iterator[bytes]:
+    """The file in chunks of about `size` bytes: whole lines, checked to be UTF-8; the last one gets its newline."""
+    line, rest = 1, b""
+    with open_bytes(path) as file:
+        while block := file.read(size):
+            cut = block.rfind(b"\n") + 1
+            if not cut:
+                rest += block
+                continue
+            chunk, rest = rest + block[:cut], block[cut:]
+            check_utf8(chunk, path, line)
+            line += chunk.count(b"\n")
+            yield chunk
+    if rest:
+        check_utf8(rest, path, line)
+        yield rest + b"\n"
+
+
+def check_utf8(data: bytes, path: StrPath, line: int = 1) -> None:
+    """Raise an error that names the line of the first byte that is not UTF-8; `data` starts at `line`."""
+    if data.isascii():
+        return
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        bad = line + data.count(b"\n", 0, error.start)
+        raise InputError(f"byte 0x{data[error.start]:02x} is not UTF-8", path=path, line=bad) from error
+
+
+@contextmanager
+def open_text(path: StrPath) -> Iterator[Iterator[str]]:
+    """The lines of a small text file, UTF-8 checked; for readers whose cost is not in the reading."""
+    yield io.StringIO(read_bytes(path).tobytes().decode())
+
+
+@contextmanager
+def atomic_write(path: StrPath) -> Iterator[IO[bytes]]:
+    """Write to a temporary file beside `path` and rename it when the block ends well; gzipped for a name in .gz.
+
+    On an error or Ctrl-C the old file stays as it was and the temporary one is removed.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as raw:
+            if target.suffix == ".gz":
+                with gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as zipped:
+                    yield cast(IO[bytes], zipped)
+            else:
+                yield raw
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    """The process's umask, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

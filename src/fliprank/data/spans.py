@@ -1,0 +1,30 @@
+"""Groups of consecutive rows: group g owns `bounds[g]:bounds[g + 1]` (CSR)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fliprank.arrays import Ints
+
+__all__ = ["bounds", "span_indices"]
+
+
+def bounds(sizes: Ints) -> Ints:
+    """The bounds of consecutive groups of these sizes.
+
+    >>> bounds(np.array([2, 0, 3]))
+    array([0, 2, 2, 5])
+    """
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+
+def span_indices(limits: Ints, chosen: Ints) -> Ints:
+    """The indices of the chosen groups, one group after the other.
+
+    >>> span_indices(np.array([0, 2, 2, 5]), np.array([2, 0]))
+    array([2, 3, 4, 0, 1])
+    """
+    sizes = np.diff(limits)[chosen]
+    ends = np.cumsum(sizes)
+    within = np.arange(ends[-1] if len(ends) else 0, dtype=np.int64)
+    return within + np.repeat(limits[:-1][chosen] - (ends - sizes), sizes)
