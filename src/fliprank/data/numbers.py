@@ -6,6 +6,8 @@ to the C library.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import types
 
@@ -14,7 +16,7 @@ from fliprank.kernels import kernel
 
 __all__ = ["parse_float", "parse_integer"]
 
-_strtod = types.ExternalFunction("strtod", types.float64(types.uintp, types.uintp))
+_strtod: Any = types.ExternalFunction("strtod", types.float64(types.uintp, types.uintp))
 _POWERS = 10.0 ** np.arange(23)
 
 
