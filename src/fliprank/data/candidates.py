@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from fliprank.arrays import Floats, Ints, Matrix, frozen
 from fliprank.data.ids import Ids, factorize, find_duplicates
+from fliprank.data.judgements import Judgements
 from fliprank.data.order import order_rows
 from fliprank.data.spans import bounds, span_indices
 from fliprank.data.terms import TermStatistics
@@ -193,6 +195,16 @@ class Candidates:
     def sizes(self) -> Ints:
         """Rows of each query."""
         return np.diff(self.offsets)
+
+    @cached_property
+    def judgements(self) -> Judgements:
+        """The judged rows and the ideal rankings, as measures read them."""
+        return Judgements.of(self.offsets, self.labels, self.missed_offsets, self.missed_labels)
+
+    @cached_property
+    def memo(self) -> dict[Any, Any]:
+        """What others computed from these candidates once and for all, by what it is."""
+        return {}
 
     def query_of_rows(self) -> Ints:
         """The number of each row's query."""

@@ -1,0 +1,182 @@
+"""Every measure equals its plain formula, and says truly what a flip does to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import plain
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import Problem, problem, problems
+
+from fliprank.data.candidates import Candidates
+from fliprank.errors import InputError
+from fliprank.measures import ESL, GMAP, REGISTRY, Measure, SetF, SetP, SetR, SetU, nDCG, parse_measure
+from fliprank.measures.ranking import rank
+
+ORACLES: dict[str, Callable[..., float]] = {
+    "P@1": lambda ranked, missed: plain.precision(ranked, missed, 1),
+    "P(rel=2)@5": lambda ranked, missed: plain.precision(ranked, missed, 5, 2),
+    "R@3": lambda ranked, missed: plain.recall(ranked, missed, 3),
+    "AP": plain.average_precision,
+    "AP(rel=3)@4": lambda ranked, missed: plain.average_precision(ranked, missed, 4, 3),
+    "Rprec": plain.r_precision,
+    "RR": plain.reciprocal_rank,
+    "RR(rel=2)@3": lambda ranked, missed: plain.reciprocal_rank(ranked, missed, 3, 2),
+    "Success@2": lambda ranked, missed: plain.success(ranked, missed, 2),
+    "nDCG": plain.ndcg,
+    "nDCG@5": lambda ranked, missed: plain.ndcg(ranked, missed, 5),
+    "nDCG(dcg='exp-log2')@10": lambda ranked, missed: plain.ndcg(ranked, missed, 10, True),
+    "Bpref": plain.bpref,
+    "Bpref(rel=2)": lambda ranked, missed: plain.bpref(ranked, missed, 2),
+    "ERR": plain.err,
+    "ERR@3": lambda ranked, missed: plain.err(ranked, missed, 3),
+    "RBP(p=0.8,rel=1)": lambda ranked, missed: plain.rbp(ranked, missed, 0.8),
+    "Judged@4": lambda ranked, missed: plain.judged(ranked, missed, 4),
+    "CorrectPairs": plain.correct_pairs,
+}
+JUDGED_ONLY = ["P", "R", "AP", "Rprec", "RR", "Success", "nDCG"]
+
+
+@pytest.mark.parametrize("name", ORACLES)
+@settings(max_examples=60, deadline=None)
+@given(case=problems())
+def test_measure_equals_its_plain_formula(name: str, case: Problem) -> None:
+    values = parse_measure(name).per_query(case.scores, case.candidates)
+    expected = [ORACLES[name](r, m) for r, m in zip(case.ranked, case.missed, strict=True)]
+    np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("depth", [1, 3, 10, None])
+@pytest.mark.parametrize("unjudged", [0.0, 0.5, 0.97])
+def test_ranks_are_the_same_whichever_way_they_are_found(depth: int | None, unjudged: float) -> None:
+    rng = np.random.default_rng(4)
+    sizes = [0, 1, 2, 7, 40, 300, 1000]
+    labels = rng.integers(0, 2, sum(sizes)).astype(float)
+    labels[rng.random(len(labels)) < unjudged] = np.nan
+    scores = np.round(rng.normal(size=len(labels)), 2)
+    rows = Candidates.of(labels, group=sizes, docids=[f"d{i * 7919 % 1351}" for i in range(len(labels))])
+    found, order = rank(scores, rows, depth=depth), rank(scores, rows).order()
+    for q, (low, high) in enumerate(zip(rows.offsets, rows.offsets[1:], strict=False)):
+        expected = [(r, row) for r, row in enumerate(order[low:high], 1) if not np.isnan(labels[row])]
+        expected = [pair for pair in expected if depth is None or pair[0] <= depth]
+        part = slice(found.start[q], found.start[q] + found.count[q])
+        rows_found = rows.judgements.row[found.entry[part]]
+        assert list(zip(found.rank[part].tolist(), rows_found.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("name", JUDGED_ONLY)
+@settings(max_examples=30, deadline=None)
+@given(case=problems())
+def test_judged_only_is_the_measure_without_unjudged_rows(name: str, case: Problem) -> None:
+    cutoff = {} if name in ("AP", "Rprec", "RR", "nDCG") else {"cutoff": 3}
+    measure = REGISTRY[name](**cutoff)
+    known = ~np.isnan(case.candidates.labels)
+    expected = measure.per_query(case.scores[known], case.candidates.take(known))
+    np.testing.assert_allclose(
+        replace(measure, judged_only=True).per_query(case.scores, case.candidates), expected, atol=1e-12
+    )
+
+
+RANKED = [*ORACLES, "GMAP", "GMAP(eps=0.2)", "DCG@5", "nDCG(gains={1:3,2:7,3:15,4:31})", "RBP", "ESL", "ESL(n=2)"]
+RANKED += [f"{name}(judged_only=True){'' if name in ('AP', 'Rprec', 'RR', 'nDCG') else '@3'}" for name in JUDGED_ONLY]
+
+
+@pytest.mark.parametrize("name", RANKED)
+@settings(max_examples=25, deadline=None)
+@given(case=problems(ties=False, longest=12))
+def test_a_flip_changes_the_measure_as_it_says(name: str, case: Problem) -> None:
+    measure = parse_measure(name)
+    before = measure.per_query(case.scores, case.candidates)
+    order = rank(case.scores, case.candidates).order()
+    told = measure.flips(case.scores, case.candidates)
+    for q, (low, high) in enumerate(zip(case.candidates.offsets, case.candidates.offsets[1:], strict=False)):
+        for i in range(low, high - 1):
+            swapped = case.scores.copy()
+            swapped[[order[i], order[i + 1]]] = swapped[[order[i + 1], order[i]]]
+            after = measure.per_query(swapped, case.candidates)
+            assert after[q] - before[q] == pytest.approx(told[i], abs=1e-12)
+            assert np.delete(after, q) == pytest.approx(np.delete(before, q), abs=1e-12)
+        if high > low:
+            assert told[high - 1] == 0
+
+
+@pytest.mark.parametrize("name", [name for name in RANKED if not name.startswith("Judged")])
+@settings(max_examples=25, deadline=None)
+@given(case=problems(ties=False, longest=12))
+def test_only_a_good_flip_is_rewarded_and_only_a_bad_one_penalised(name: str, case: Problem) -> None:
+    """Assertion 1 of Robertson & Zaragoza 2007; an unjudged document counts as a non-relevant one."""
+    measure = parse_measure(name)
+    labels = np.nan_to_num(case.candidates.labels[rank(case.scores, case.candidates).order()])
+    better = np.append(np.sign(np.diff(labels)), 0)
+    change = measure.flips(case.scores, case.candidates) * (-1 if measure.smaller_is_better else 1)
+    assert np.all((np.sign(change) == 0) | (np.sign(change) == better))
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=problems(ties=True, longest=8), n=st.integers(1, 3))
+def test_expected_search_length_is_the_mean_over_orders_of_ties(case: Problem, n: int) -> None:
+    """Cooper's treatment, by sampling random orders of tied documents."""
+    rng, rows = np.random.default_rng(0), case.candidates
+    values = ESL(n=n).per_query(case.scores, rows)
+    for q, (low, high) in enumerate(zip(rows.offsets, rows.offsets[1:], strict=False)):
+        labels = [None if np.isnan(v) else v for v in rows.labels[low:high]]
+        sampled = []
+        for _ in range(400):
+            order = sorted(range(high - low), key=lambda i: (-case.scores[low + i], rng.random()))
+            sampled.append(plain.search_length([labels[i] for i in order], [], n))
+        error = np.std(sampled) / 20 if sampled else 0
+        assert values[q] == pytest.approx(np.mean(sampled), abs=5 * error + 1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(case=problems(), threshold=st.floats(-1, 5))
+def test_set_measures_equal_their_plain_formula(case: Problem, threshold: float) -> None:
+    rows = case.candidates
+    sets = [m(threshold=threshold).per_query(case.scores, rows) for m in (SetP, SetR, SetF, SetU)]
+    for q, (low, high) in enumerate(zip(rows.offsets, rows.offsets[1:], strict=False)):
+        inside = case.scores[low:high] >= threshold
+        found = int((rows.labels[low:high][inside] >= 1).sum())
+        count = plain.total(case.ranked[q], case.missed[q])
+        precision, recall = found / max(inside.sum(), 1), found / max(count, 1)
+        harmonic = 2 * precision * recall / (precision + recall) if found else 0.0
+        expected = [precision, recall, harmonic, 2 * found - (inside.sum() - found)]
+        np.testing.assert_allclose([values[q] for values in sets], expected, atol=1e-12)
+
+
+def test_gmap_is_the_geometric_mean_with_a_floor() -> None:
+    rows = Candidates.of([1, 0, 0, 1, 0, 0], group=[2, 2, 2])
+    values = GMAP(eps=1e-5).per_query([2, 1, 2, 1, 2, 1], rows)
+    assert GMAP().aggregate(values) == pytest.approx((1 * 0.5 * 1e-5) ** (1 / 3))
+
+
+def test_gains_by_label_may_change_the_order_of_grades() -> None:
+    rows = Candidates.of([1, 2])
+    upside_down = nDCG(gains={1: 5, 2: 1})
+    assert upside_down.per_query([2, 1], rows) == pytest.approx(1)
+    assert upside_down.per_query([1, 2], rows)[0] < 1
+
+
+def test_documents_that_top_cuts_off_stay_in_the_ideal_ranking() -> None:
+    case = problem(np.random.default_rng(5), [20, 30], ties=False)
+    best = case.candidates.top(case.scores, 10)
+    order = rank(case.scores, case.candidates).order()
+    kept = np.concatenate([order[low : low + 10] for low in case.candidates.offsets[:-1]])
+    for name in ("nDCG@10", "P@5", "R@10"):
+        measure = parse_measure(name)
+        expected = measure.per_query(case.scores, case.candidates)
+        np.testing.assert_allclose(measure.per_query(case.scores[kept], best), expected)
+
+
+@pytest.mark.parametrize("measure", [parse_measure("nDCG@10"), parse_measure("ESL"), parse_measure("SetP")])
+def test_scores_that_are_not_numbers_are_refused_with_the_query(measure: Measure) -> None:
+    with pytest.raises(InputError, match="query b: the score of row 2 is not a number"):
+        measure.per_query([1.0, 2.0, np.nan], Candidates.of([1, 0, 1], qid=["a", "a", "b"]))
+
+
+def test_a_grade_above_errs_highest_is_refused() -> None:
+    with pytest.raises(InputError, match=r"a label of 5 .*use ERR\(max=5\)"):
+        parse_measure("ERR@10").per_query([1, 2], Candidates.of([5, 0]))
