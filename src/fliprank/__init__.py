@@ -1,1 +1,65 @@
+"""fliprank: set the parameters of search ranking functions from relevance judgements, flip by flip.
+
+    import fliprank as fr
+
+    result = fr.evaluate("qrels.txt", ["bm25.run", "tuned.run"], ["nDCG@10", "AP"])
+    result.means(), result.compare()
+
+Names load on first use, so that importing the package costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fliprank.data.beir import read_beir as read_beir
+    from fliprank.data.candidates import Candidates as Candidates
+    from fliprank.data.candidates import concat as concat
+    from fliprank.data.candidates import group_rows as group_rows
+    from fliprank.data.letor import read_letor as read_letor
+    from fliprank.data.letor import write_letor as write_letor
+    from fliprank.data.parquet import read_parquet as read_parquet
+    from fliprank.data.parquet import write_parquet as write_parquet
+    from fliprank.data.statistics import read_statistics as read_statistics
+    from fliprank.data.statistics import write_statistics as write_statistics
+    from fliprank.data.trec import Qrels as Qrels
+    from fliprank.data.trec import Run as Run
+    from fliprank.data.trec import judge as judge
+    from fliprank.data.trec import read_qrels as read_qrels
+    from fliprank.data.trec import read_run as read_run
+    from fliprank.data.trec import write_qrels as write_qrels
+    from fliprank.data.trec import write_run as write_run
+    from fliprank.errors import FliprankError as FliprankError
+    from fliprank.errors import InputError as InputError
+    from fliprank.errors import UsageError as UsageError
+    from fliprank.experiment.evaluation import Evaluation as Evaluation
+    from fliprank.experiment.evaluation import compare as compare
+    from fliprank.experiment.evaluation import evaluate as evaluate
+    from fliprank.measures import parse_measure as parse_measure
+
 __version__ = "0.1.0"
+
+_HOMES = {
+    "fliprank.data.beir": ("read_beir",),
+    "fliprank.data.candidates": ("Candidates", "concat", "group_rows"),
+    "fliprank.data.letor": ("read_letor", "write_letor"),
+    "fliprank.data.parquet": ("read_parquet", "write_parquet"),
+    "fliprank.data.statistics": ("read_statistics", "write_statistics"),
+    "fliprank.data.trec": ("Qrels", "Run", "judge", "read_qrels", "read_run", "write_qrels", "write_run"),
+    "fliprank.errors": ("FliprankError", "InputError", "UsageError"),
+    "fliprank.experiment.evaluation": ("Evaluation", "compare", "evaluate"),
+    "fliprank.measures": ("parse_measure",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'fliprank' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -79,6 +79,10 @@ class Measure(ABC):
         known = values[~np.isnan(values)]
         return float(known.mean()) if len(known) else float("nan")
 
+    def paired(self, values: Floats) -> Floats:
+        """The values on the scale on which queries are averaged, and so compared."""
+        return values
+
     def __matmul__(self, cutoff: int) -> Self:
         """`nDCG() @ 10`"""
         return type(self)(**{**self.parameters(), "cutoff": cutoff})

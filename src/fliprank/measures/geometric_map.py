@@ -48,4 +48,8 @@ class GMAP(Measure):
         return np.maximum(after, self.eps) - np.maximum(before, self.eps)
 
     def aggregate(self, values: Floats) -> float:
-        return float(np.exp(super().aggregate(np.log(values))))
+        return float(np.exp(super().aggregate(self.paired(values))))
+
+    def paired(self, values: Floats) -> Floats:
+        """Logarithms: what the geometric mean averages."""
+        return np.log(values)

@@ -1,0 +1,5 @@
+"""`python -m fliprank`"""
+
+from fliprank.cli import main
+
+main()

@@ -1,0 +1,101 @@
+"""What a person sees on a terminal: tables, notes, and a sign of life while work goes on."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from fliprank.experiment.evaluation import Evaluation
+    from fliprank.experiment.significance import Comparison
+
+__all__ = ["comparison_table", "explanation", "mean_table", "query_table", "show", "working"]
+
+
+def show(*things: Table | str) -> None:
+    """Print to standard output; wide enough for whole tables where there is no terminal to fit."""
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    for thing in things:
+        console.print(thing, markup=False) if isinstance(thing, str) else console.print(thing)
+
+
+@contextmanager
+def working(text: str) -> Iterator[None]:
+    """A spinner on standard error while the block runs; silent when that is not a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with Console(stderr=True).status(f"{text} (the first run after an installation compiles for a while)"):
+        yield
+
+
+def mean_table(result: Evaluation) -> Table:
+    """Runs in rows, measures in columns."""
+    best = {r.label: _best(result, r.label, r.measure.smaller_is_better) for r in result.readings}
+    table = _table(f"Means over {len(result.qids)} queries", ["run", *best])
+    for run, means in result.means().items():
+        cells = [f"{value:.4f}" for value in means.values()]
+        several = len(result.values) > 1
+        bold = [f"[bold]{c}[/]" if several and means[m] == best[m] else c for m, c in zip(means, cells, strict=True)]
+        table.add_row(_plain(run), *bold)
+    return table
+
+
+def comparison_table(comparisons: list[Comparison], confidence: float) -> Table:
+    """One line a run and measure: the difference to the baseline, and how sure it is."""
+    columns = ["run", "measure", "difference", f"{confidence:.0%} interval", "better", "worse", "same"]
+    columns += ["p randomisation", "p t-test", "p Wilcoxon", "p Holm", "p max-T"]
+    table = _table(f"Against {comparisons[0].baseline}", columns)
+    for c in comparisons:
+        p = (c.p["randomisation"], c.p["t"], c.p["wilcoxon"], c.corrected["holm"], c.corrected["max_t"])
+        interval = f"{c.interval[0]:+.4f} to {c.interval[1]:+.4f}"
+        counts = (str(count) for count in (c.better, c.worse, c.tied))
+        table.add_row(_plain(c.run), c.measure, f"{c.difference:+.4f}", interval, *counts, *map(_p, p))
+    return table
+
+
+def query_table(result: Evaluation) -> Table:
+    """One line a query and run."""
+    table = _table("", ["query", "run", *(reading.label for reading in result.readings)])
+    for i, qid in enumerate(result.qids.tolist()):
+        for run, values in result.values.items():
+            table.add_row(_plain(qid), _plain(run), *(f"{column[i]:.4f}" for column in values.values()))
+    return table
+
+
+def explanation(told: list[tuple[str, str]]) -> Table:
+    """What the printed numbers depend on."""
+    table = Table(title="What these numbers mean", title_justify="left", show_header=False, box=None)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for what, how in told:
+        table.add_row(_plain(what), _plain(how))
+    return table
+
+
+def _table(title: str, columns: list[str]) -> Table:
+    table = Table(title=_plain(title) or None, title_justify="left", title_style="bold")
+    for name in columns:
+        left = name in ("run", "measure", "query")
+        table.add_column(name, justify="left" if left else "right", overflow="fold", no_wrap=not left)
+    return table
+
+
+def _plain(text: str) -> str:
+    """Text from a user, safe to show: no markup, no control characters."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text).replace("[", r"\[")
+
+
+def _p(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4f}" if value >= 1e-4 else f"{value:.0e}"
+
+
+def _best(result: Evaluation, measure: str, smaller: bool) -> float:
+    means = [result.mean(run, measure) for run in result.values]
+    return min(means) if smaller else max(means)

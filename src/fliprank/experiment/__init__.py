@@ -1,0 +1,1 @@
+"""How well it works, and how sure that is: splits, cross-validation, learning curves, significance."""

@@ -1,0 +1,191 @@
+"""Judge rankings: the measures of one or more runs, query by query and on average, and which differences are real.
+
+>>> qrels = {"q1": {"d1": 1, "d2": 0}, "q2": {"d3": 2}}
+>>> plain = {"q1": {"d1": 0.2, "d2": 0.9}, "q2": {"d3": 1.0}}
+>>> better = {"q1": {"d1": 0.8, "d2": 0.1}, "q2": {"d3": 1.0}}
+>>> result = evaluate(qrels, {"plain": plain, "better": better}, ["RR", "nDCG@10"])
+>>> result.mean("plain", "RR"), result.mean("better", "RR")
+(0.75, 1.0)
+>>> [(c.run, c.measure, round(c.difference, 4)) for c in result.compare()]
+[('better', 'RR', 0.25), ('better', 'nDCG@10', 0.1845)]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+
+from fliprank.arrays import Floats
+from fliprank.data.candidates import Candidates
+from fliprank.data.files import StrPath, open_bytes, open_text
+from fliprank.data.ids import Ids
+from fliprank.data.letor import read_letor
+from fliprank.data.trec import Qrels, Run, judge, read_qrels, read_run
+from fliprank.errors import InputError, UsageError
+from fliprank.experiment.significance import Comparison, compare_values
+from fliprank.measures.base import Measure
+from fliprank.measures.conventions import EMPTY, Convention, Reading, find_convention
+
+__all__ = ["DEFAULT_MEASURES", "Evaluation", "compare", "evaluate"]
+
+DEFAULT_MEASURES = ("nDCG@10", "AP", "RR")
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """`values[run][measure]` holds a number for each of `qids`; NaN where the convention leaves the query out."""
+
+    qids: Ids
+    values: dict[str, dict[str, Floats]]
+    readings: tuple[Reading, ...]
+    notes: tuple[str, ...] = ()
+
+    def mean(self, run: str, measure: str) -> float:
+        """The mean over queries (for GMAP the geometric one)."""
+        reading = next(reading for reading in self.readings if reading.label == measure)
+        return reading.measure.aggregate(self.values[run][measure])
+
+    def means(self) -> dict[str, dict[str, float]]:
+        """{run: {measure: mean}}"""
+        return {run: {r.label: self.mean(run, r.label) for r in self.readings} for run in self.values}
+
+    def compare(self, baseline: str | None = None, **options: Any) -> list[Comparison]:
+        """Every other run against `baseline` (the first): see `significance.compare_values`."""
+        if len(self.values) < 2:
+            return []
+        paired = {
+            run: {r.label: r.measure.paired(values[r.label]) for r in self.readings}
+            for run, values in self.values.items()
+        }
+        return compare_values(paired, baseline or next(iter(self.values)), **options)
+
+    def explain(self) -> list[tuple[str, str]]:
+        """(what, how) for everything that the printed numbers depend on."""
+        told = [("convention", self.readings[0].convention.name), *self.readings[0].convention.explain()]
+        for reading in self.readings:
+            read_as = "" if str(reading.measure) == reading.label else f"read as {reading.measure}. "
+            without = f" A query without relevant documents: {EMPTY[reading.empty]}."
+            told.append((reading.label, read_as + reading.measure.meaning() + without))
+        return told + [("note", note) for note in self.notes]
+
+
+def evaluate(
+    qrels: Any,
+    runs: Any,
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
+    *,
+    convention: str | Convention = "fliprank",
+) -> Evaluation:
+    """Evaluate one run or several.
+
+    `qrels`: a TREC or BEIR qrels file, a `Qrels`, {query: {document: label}}, or a frame; then a run is a TREC run
+    file, a `Run`, {query: {document: score}}, or a frame. Or `qrels` is a LETOR file or `Candidates`, and a run is a
+    file with one score a line, or an array. `runs` is one run, a list of them, or {name: run}.
+    """
+    settled = find_convention(convention)
+    names = [measures] if isinstance(measures, str | Measure) else list(measures)
+    readings = {reading.label: reading for reading in map(settled.read, names)}
+    if not readings:
+        raise UsageError("evaluate needs at least one measure")
+    judgements = _read_judgements(qrels)
+    depths = [reading.measure.depth for reading in readings.values()]
+    depth = None if None in depths else max(d for d in depths if d is not None)
+    values: dict[str, dict[str, Floats]] = {}
+    notes: list[str] = []
+    for name, given in _named(runs).items():
+        candidates, scores = _judged(judgements, given, name, notes)
+        ranking = settled.rank(scores, candidates, depth)
+        values[name] = {label: reading.of(ranking) for label, reading in readings.items()}
+        if settled.missing == "skip":
+            for column in values[name].values():
+                column[candidates.sizes == 0] = np.nan
+    if isinstance(judgements, Qrels) and judgements.unjudged:
+        notes.append(f"{judgements.unjudged} judgements below 0 were taken as not judged")
+    return Evaluation(judgements.qids, values, tuple(readings.values()), tuple(notes))
+
+
+def compare(
+    qrels: Any,
+    runs: Any,
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
+    *,
+    baseline: str | None = None,
+    convention: str | Convention = "fliprank",
+    **options: Any,
+) -> list[Comparison]:
+    """Evaluate several runs and compare each with `baseline` (the first): see `evaluate` and `Comparison`."""
+    return evaluate(qrels, runs, measures, convention=convention).compare(baseline, **options)
+
+
+def _read_judgements(given: Any) -> Qrels | Candidates:
+    if isinstance(given, Qrels | Candidates):
+        return given
+    if isinstance(given, str | PathLike):
+        return read_letor(given) if _is_letor(given) else read_qrels(given)
+    return Qrels.of(given) if isinstance(given, Mapping) else Qrels.from_frame(given)
+
+
+def _is_letor(path: StrPath) -> bool:
+    """Whether a file looks like LETOR's: its second word is qid:..., or, without queries, index:value."""
+    with open_bytes(path) as file:
+        start = next((line for line in file if line.strip() and not line.startswith(b"#")), b"")
+    return re.match(rb"\S+\s+(qid:|\d+:[^\s:]+(\s|$))", start) is not None
+
+
+def _named(runs: Any) -> dict[str, Any]:
+    """Runs by name: a path is its own name, a run in memory has its tag or a number."""
+    if isinstance(runs, Mapping):
+        nested = all(isinstance(value, Mapping) for value in runs.values())
+        numbers = nested and all(np.isscalar(v) for value in runs.values() for v in list(value.values())[:1])
+        return {"run": runs} if numbers else dict(runs)
+    several = list(runs) if isinstance(runs, list | tuple) and not _is_scores(runs) else [runs]
+    named: dict[str, Any] = {}
+    for i, run in enumerate(several, 1):
+        name = fspath(run) if isinstance(run, str | PathLike) else (getattr(run, "name", None) or f"run {i}")
+        if not isinstance(name, str) or name in named:
+            name = f"{name} ({i})"
+        named[name] = run
+    if not named:
+        raise UsageError("evaluate needs at least one run")
+    return named
+
+
+def _is_scores(values: list[Any] | tuple[Any, ...]) -> bool:
+    return bool(values) and all(isinstance(value, int | float | np.number) for value in values)
+
+
+def _judged(judgements: Qrels | Candidates, run: Any, name: str, notes: list[str]) -> tuple[Candidates, Floats]:
+    """The rows of one run with their labels, queries as in the judgements; `notes` tells what did not fit."""
+    if isinstance(judgements, Candidates):
+        scores = _read_scores(run) if isinstance(run, str | PathLike) else np.asarray(run, np.float64)
+        if scores.shape != judgements.labels.shape:
+            raise InputError(f"{name} has {scores.size} scores for {len(judgements)} rows", hint="one score a row")
+        return judgements, scores
+    if isinstance(run, str | PathLike):
+        run = read_run(run)
+    elif not isinstance(run, Run):
+        run = Run.of(run) if isinstance(run, Mapping) else Run.from_frame(run)
+    joined = judge(judgements, run)
+    if joined.unknown_queries:
+        notes.append(f"{name}: {joined.unknown_queries} queries without judgements were left out")
+    if joined.missing_queries:
+        notes.append(f"{name}: nothing retrieved for {joined.missing_queries} judged queries")
+    return joined.candidates, joined.scores
+
+
+def _read_scores(path: StrPath) -> Floats:
+    """One score a line."""
+    scores: list[float] = []
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                scores.append(float(line))
+            except ValueError:
+                if line.strip():
+                    raise InputError(f"{line.strip()[:40]!r} is not a score", path=path, line=number) from None
+    return np.array(scores)
