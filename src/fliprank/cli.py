@@ -110,7 +110,10 @@ def _show(result: Evaluation, comparisons: list[Comparison], confidence: float, 
 
     console.show(console.mean_table(result))
     if comparisons:
-        console.show(console.comparison_table(comparisons, confidence))
+        console.show(*console.comparison_tables(comparisons, confidence))
+        console.show(
+            "p: randomisation test; Holm and max-T correct it for all comparisons. +/-/=: queries better/worse/same."
+        )
     if explain:
         console.show(console.explanation(result.explain()))
     else:
@@ -167,9 +170,7 @@ def demo() -> None:
     folder = collection()
     with console.working("evaluating"):
         runs = {name: read_run(folder / "runs" / f"{name}.run") for name in RUNS}
-        result = judge(
-            read_qrels(folder / "qrels" / "test.tsv"), runs, ["nDCG(dcg='exp-log2')@10", "AP", "RR", "Judged@10"]
-        )
+        result = judge(read_qrels(folder / "qrels" / "test.tsv"), runs, ["nDCG(dcg='exp-log2')@10", "AP", "RR"])
         comparisons = result.compare()
     console.show(
         "Marlpost's help centre, searched by SQLite FTS5: body alone, all fields alike, title and links first."

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fliprank.experiment.evaluation import Evaluation
     from fliprank.experiment.significance import Comparison
 
-__all__ = ["comparison_table", "explanation", "mean_table", "query_table", "show", "working"]
+__all__ = ["comparison_tables", "explanation", "mean_table", "query_table", "show", "working"]
 
 
 def show(*things: Table | str) -> None:
@@ -47,17 +47,18 @@ def mean_table(result: Evaluation) -> Table:
     return table
 
 
-def comparison_table(comparisons: list[Comparison], confidence: float) -> Table:
-    """One line a run and measure: the difference to the baseline, and how sure it is."""
-    columns = ["run", "measure", "difference", f"{confidence:.0%} interval", "better", "worse", "same"]
-    columns += ["p randomisation", "p t-test", "p Wilcoxon", "p Holm", "p max-T"]
-    table = _table(f"Against {comparisons[0].baseline}", columns)
+def comparison_tables(comparisons: list[Comparison], confidence: float) -> list[Table]:
+    """A table a measure, a line a run: the difference to the baseline, on how many queries, and how sure it is."""
+    tables: dict[str, Table] = {}
+    columns = ["run", "difference", f"{confidence:.0%} interval", "+/-/=", "p", "t-test", "Wilcoxon", "Holm", "max-T"]
     for c in comparisons:
+        if c.measure not in tables:
+            tables[c.measure] = _table(f"{c.measure} against {c.baseline}", columns)
         p = (c.p["randomisation"], c.p["t"], c.p["wilcoxon"], c.corrected["holm"], c.corrected["max_t"])
-        interval = f"{c.interval[0]:+.4f} to {c.interval[1]:+.4f}"
-        counts = (str(count) for count in (c.better, c.worse, c.tied))
-        table.add_row(_plain(c.run), c.measure, f"{c.difference:+.4f}", interval, *counts, *map(_p, p))
-    return table
+        interval = f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}"
+        counts = f"{c.better}/{c.worse}/{c.tied}"
+        tables[c.measure].add_row(_plain(c.run), f"{c.difference:+.4f}", interval, counts, *map(_p, p))
+    return list(tables.values())
 
 
 def query_table(result: Evaluation) -> Table:

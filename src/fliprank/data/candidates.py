@@ -150,7 +150,8 @@ class Candidates:
                 raise InputError(f"the frame has no column {name!r}", hint=f"it has {', '.join(columns)}")
         if features is None:
             rest = [name for name in columns if name not in (label, qid, docid)]
-            features = [name for name in rest if np.issubdtype(frame[name].to_numpy().dtype, np.number)]
+            arrays = ((name, frame[name].to_numpy()) for name in rest)
+            features = [name for name, a in arrays if a.ndim == 1 and np.issubdtype(a.dtype, np.number)]
         matrix = np.empty((len(frame), len(features)), np.float32)
         for j, name in enumerate(features):
             matrix[:, j] = _numbers(frame, name)
@@ -357,9 +358,12 @@ def _indices(chosen: ArrayLike, size: int, kind: str) -> Ints:
 
 def _numbers(frame: Any, name: str) -> Floats:
     try:
-        return np.asarray(frame[name].to_numpy(), np.float64)
+        values = np.asarray(frame[name].to_numpy(), np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"column {name!r} is not numeric: {error}") from error
+    if values.ndim != 1:
+        raise InputError(f"column {name!r} is not numeric: its values are nested")
+    return values
 
 
 def _first_infinite(features: Matrix) -> int:

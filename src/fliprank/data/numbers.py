@@ -25,7 +25,7 @@ def parse_integer(buffer: Bytes, start: int, stop: int) -> tuple[int, bool]:
     """(value, whether `buffer[start:stop]` is a whole number of at most 18 digits without a sign)."""
     value = 0
     for i in range(start, stop):
-        digit = np.int64(buffer[i]) - 48
+        digit = int(buffer[i]) - 48
         if digit < 0 or digit > 9:
             return 0, False
         value = value * 10 + digit

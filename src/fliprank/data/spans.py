@@ -27,4 +27,5 @@ def span_indices(limits: Ints, chosen: Ints) -> Ints:
     sizes = np.diff(limits)[chosen]
     ends = np.cumsum(sizes)
     within = np.arange(ends[-1] if len(ends) else 0, dtype=np.int64)
-    return within + np.repeat(limits[:-1][chosen] - (ends - sizes), sizes)
+    indices: Ints = within + np.repeat(limits[:-1][chosen] - (ends - sizes), sizes)
+    return indices

@@ -69,7 +69,7 @@ class Evaluation:
         told = [("convention", self.readings[0].convention.name), *self.readings[0].convention.explain()]
         for reading in self.readings:
             read_as = "" if str(reading.measure) == reading.label else f"read as {reading.measure}. "
-            without = f" A query without relevant documents: {EMPTY[reading.empty]}."
+            without = f" Queries without relevant documents {EMPTY[reading.empty]}." if reading.convention.rules else ""
             told.append((reading.label, read_as + reading.measure.meaning() + without))
         return told + [("note", note) for note in self.notes]
 

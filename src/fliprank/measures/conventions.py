@@ -72,10 +72,12 @@ class Convention:
     def explain(self) -> list[tuple[str, str]]:
         """(question, answer) for each thing that a printed number depends on."""
         precision = " (scores rounded to single precision)" if self.single else ""
+        empty = [] if self.rules else [("queries without relevant documents", EMPTY[self.empty])]
         return [
             ("ties", TIES[self.ties] + precision),
             ("unjudged documents", "count as not relevant; judged_only=True leaves them out, Judged@k counts them"),
             ("queries that a run lacks", MISSING[self.missing]),
+            *empty,
         ]
 
 
@@ -107,7 +109,7 @@ TIES = {
     "average": "tied documents share the mean of their discounts (AP: precision at the last of them)",
 }
 MISSING = {"zero": "count, with nothing retrieved", "skip": "are left out of the mean"}
-EMPTY = {"zero": "as the formula has it: 0", "one": "1", "skip": "left out of the mean"}
+EMPTY = {"zero": "score 0 and count", "one": "score 1 and count", "skip": "are left out of the mean"}
 
 
 def _as_it_is(measure: Measure) -> Measure:
@@ -147,7 +149,7 @@ CONVENTIONS: dict[str, Convention] = {
             ties="rows",
             single=True,
             rules={
-                "nDCG": (_changed(dcg="exp-log2"), "one"),
+                "nDCG": (_needing_cutoff(dcg="exp-log2"), "one"),
                 "AP": (_needing_cutoff(norm="cutoff"), "one"),
                 "P": (_changed(norm="retrieved"), "zero"),
             },

@@ -1,0 +1,109 @@
+"""Reading LETOR files: speed against scikit-learn, the second load against the first, peak memory against the matrix.
+
+`python bench/letor.py` prints the table; bench/run.py collects `rows()`. Times are minima over repeats, warm.
+"""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+DATA = Path(__file__).parents[1].parent / "shared" / "data" / "letor" / "MQ2008" / "Fold1" / "train.txt.gz"
+LARGE = 200_000_000
+REPEATS = 5
+
+Row = tuple[str, str, float, str]
+"""What was measured, against what, the ratio, the target."""
+
+
+def rows() -> list[Row]:
+    """Measure everything."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = {"generated, 200 MB": generate(Path(folder) / "large.txt", LARGE)}
+        if DATA.is_file():
+            files["MQ2008 train"] = Path(folder) / "train.txt"
+            files["MQ2008 train"].write_bytes(gzip.decompress(DATA.read_bytes()))
+            files["MQ2008 train, gzipped"] = Path(folder) / "train.txt.gz"
+            files["MQ2008 train, gzipped"].write_bytes(DATA.read_bytes())
+        else:
+            print(f"no MQ2008 at {DATA}: skipped", file=sys.stderr)
+        time.sleep(3)  # a file that has just been written is hashed at each load: not what is measured here
+        found = []
+        for name, path in files.items():
+            repeats = 2 if name.startswith("generated") else REPEATS
+            found += [parse_row(name, path, repeats), cache_row(name, path, repeats)]
+        return [*found, memory_row("generated, 200 MB", files["generated, 200 MB"])]
+
+
+def generate(path: Path, size: int) -> Path:
+    """A dense file of about `size` bytes that looks like MQ2008: 46 features of 6 decimals, a docid comment."""
+    values = np.random.default_rng(0).random((512, 46)).round(6)
+    block = [" ".join(f"{i + 1}:{value:.6f}" for i, value in enumerate(row)) for row in values]
+    count = size // (len(block[0]) + 40)
+    with path.open("w") as file:
+        file.writelines(f"{r % 3} qid:{r // 40} {block[r % 512]} #docid = GX{r:011d}\n" for r in range(count))
+    return path
+
+
+def parse_row(name: str, path: Path, repeats: int) -> Row:
+    from sklearn.datasets import load_svmlight_file
+
+    from fliprank.data.letor import read_letor
+
+    ours = best(lambda: read_letor(path, cache=False), 3 * repeats)
+    theirs = best(lambda: load_svmlight_file(str(path), query_id=True), 1 if repeats < REPEATS else repeats)
+    return f"parse {name}", "sklearn load_svmlight_file", theirs / ours, ">= 3"
+
+
+def cache_row(name: str, path: Path, repeats: int) -> Row:
+    from fliprank.data.letor import read_letor
+
+    def first() -> None:
+        path.with_name(f".{path.name}.fliprank-cache").unlink(missing_ok=True)
+        read_letor(path)
+
+    return (
+        f"second load of {name}",
+        "the first load",
+        best(first, 2 * repeats) / best(lambda: read_letor(path), 10 * repeats),
+        ">= 30",
+    )
+
+
+MEMORY = """
+import resource, sys
+from fliprank.data.letor import read_letor
+read_letor(sys.argv[1], cache=False)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+features = read_letor(sys.argv[2], cache=False).features
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / features.nbytes)
+"""
+
+
+def memory_row(name: str, path: Path) -> Row:
+    """Growth of the peak of resident memory over that of a process that has read a small file."""
+    small = generate(path.with_name("small.txt"), 10_000)
+    run = subprocess.run([sys.executable, "-c", MEMORY, str(small), str(path)], capture_output=True, check=True)
+    return f"peak memory of parsing {name}", "the float32 matrix", float(run.stdout), "<= 1.5"
+
+
+def best(call: Callable[[], object], repeats: int) -> float:
+    call()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+if __name__ == "__main__":
+    for what, peer, ratio, target in rows():
+        print(f"{what:<45} {peer:<28} {ratio:8.2f}  {target}")

@@ -1,0 +1,433 @@
+"""LETOR and SVMlight files: `label qid:Q 1:v 2:v ... #docid = D`, a row a line, dense or sparse, plain or gzipped.
+
+Read in chunks of whole lines, whose rows are parsed in parallel straight into the one float32 matrix; that matrix grows
+in place, so little more than it is ever held. What was parsed is kept beside the file and memory-mapped the next time.
+
+>>> import tempfile, pathlib
+>>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.txt"
+>>> _ = path.write_text("2 qid:7 1:0.5 3:1 # d1\\n0 qid:7 2:4 # d2\\n")
+>>> rows = read_letor(path)
+>>> rows.qids.tolist(), rows.docids.tolist(), rows.labels.tolist(), rows.features.tolist()
+(['7'], ['d1', 'd2'], [2.0, 0.0], [[0.5, 0.0, 1.0], [0.0, 4.0, 0.0]])
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from fliprank.arrays import Bytes, Floats, Ints, Matrix
+from fliprank.data.candidates import Candidates
+from fliprank.data.files import StrPath, atomic_write, read_bytes, read_chunks, resolve
+from fliprank.data.ids import Ids, factorize
+from fliprank.data.numbers import parse_float, parse_integer
+from fliprank.data.spans import bounds
+from fliprank.data.store import cached, content_digest
+from fliprank.errors import InputError, UsageError
+from fliprank.kernels import kernel, parallel_kernel, prange
+
+__all__ = ["read_letor", "write_letor"]
+
+Missing = Literal["error", "min", "zero", "nan"]
+
+CHUNK = 1 << 20
+MOST_FEATURES = 1_000_000
+LINE = "a line is: label qid:Q 1:v 2:v ... #docid = D"
+BLANKS = " \t\n\v\f\r"
+FORMAT = "letor 1"
+"""Goes up when the same file is to give other candidates: what older versions cached is then parsed again."""
+FEW = 16
+LARGEST = np.finfo(np.float32).max
+NEWLINE, SPACE, HASH, COLON, EQUALS = (np.uint8(ord(c)) for c in "\n #:=")
+QID_MARK, DOCID_MARK, NULL, NAN = (np.frombuffer(word, np.uint8) for word in (b"qid:", b"docid", b"null", b"nan"))
+
+
+def read_letor(
+    path: StrPath,
+    *,
+    unjudged: float | None = None,
+    missing: Missing = "error",
+    n_features: int | None = None,
+    cache: bool = True,
+) -> Candidates:
+    """Read a LETOR or SVMlight file; where its lines have no qid, group sizes come from `<file>.query`.
+
+    Rows with the label `unjudged` get the label NaN. `missing` says what a value NULL or nan stands for: an error, the
+    smallest value of that feature in the same query (as in LETOR's own normalisation; 0 where there is none), zero, or
+    NaN. Features are numbered from 1; `n_features` fixes how many there are, otherwise the largest index does. A value
+    too large for float32 becomes the largest float32, with a warning.
+    """
+    if missing not in ("error", "min", "zero", "nan"):
+        raise UsageError(f"missing must be error, min, zero or nan, not {missing!r}")
+    if n_features is not None and not 0 < n_features <= MOST_FEATURES:
+        raise UsageError(f"n_features must be from 1 to {MOST_FEATURES:,}, not {n_features}")
+    source = resolve(path)
+    sizes = source.with_name(source.name.removesuffix(".gz") + ".query")
+
+    def parse() -> tuple[Candidates, str]:
+        return _parse(source, sizes, unjudged, missing, n_features)
+
+    key = f"{FORMAT} {unjudged!r} {missing} {n_features} {content_digest(sizes) if sizes.is_file() else None}"
+    rows, warning = cached(source, key, parse) if cache else parse()
+    if warning:
+        warnings.warn(warning, UserWarning, stacklevel=2)
+    return rows
+
+
+def write_letor(path: StrPath, candidates: Candidates) -> None:
+    """Write candidates as a LETOR file, gzipped for a name in .gz; `read_letor` gives the same labels, ids, features.
+
+    All features are written, in as few digits as tell each float32 from its neighbours. An unjudged row gets the label
+    -1 (read it with `unjudged=-1`). The format has no place for missed labels, feature names and term statistics.
+    """
+    import polars as pl  # takes longer to import than most files to read
+
+    judged = ~np.isnan(candidates.labels)
+    if not judged.all() and (candidates.labels == -1).any():
+        raise InputError("label -1 would stand for unjudged rows, but some rows are judged -1", path=path)
+    qid = pl.Series([f" qid:{word}" for word in _words(candidates.qids, "query", BLANKS + "#", path)], dtype=pl.String)
+    docids = None if candidates.docids is None else _words(candidates.docids, "document", BLANKS, path)
+    levels, level_of_row = np.unique(np.where(judged, candidates.labels, -1), return_inverse=True)
+    label = pl.Series(levels, dtype=pl.Float64).cast(pl.String).str.strip_suffix(".0")
+    query_of_row, matrix = candidates.query_of_rows(), candidates.features
+    width = 0 if matrix is None else matrix.shape[1]
+    index = pl.Series([f" {i + 1}:" for i in range(width)], dtype=pl.String)
+    step = max(1, (1 << 19) // max(1, width))
+    with atomic_write(path) as file:
+        for low in range(0, len(candidates), step):
+            rows = slice(low, low + step)
+            line = label.gather(level_of_row[rows]) + qid.gather(query_of_row[rows])
+            if matrix is not None and width:
+                values = pl.Series(matrix[rows].reshape(-1)).cast(pl.String).str.strip_suffix(".0")
+                named = index.gather(np.tile(np.arange(width), len(line))) + values
+                line += named.reshape((len(line), width)).arr.join("")
+            if docids is not None:
+                line += pl.Series([f" #docid = {docid}" for docid in docids[rows]])
+            file.write("\n".join([*line, ""]).encode())
+
+
+def _words(ids: Ids, kind: str, breaks: str, path: StrPath) -> list[str]:
+    """The ids as strings; an error where one would not be read back as it is."""
+    for text in (words := ids.tolist()):
+        if not text or not set(breaks).isdisjoint(text):
+            raise InputError(f"{kind} id {text!r} can't be written", path=path, hint="an id has no blanks, a qid no #")
+    return words
+
+
+# Parsing a file
+
+
+@dataclass
+class _Table:
+    """The rows read so far: a flat matrix that grows in place, and what else each chunk gave."""
+
+    path: Path
+    width: int
+    rows: int = 0
+    flat: Matrix = field(default_factory=lambda: np.empty(0, np.float32))
+    labels: list[Floats] = field(default_factory=list)
+    runs: list[Ids] = field(default_factory=list)
+    run_sizes: list[Ints] = field(default_factory=list)
+    docids: list[Ids] = field(default_factory=list)
+    clamped: int = 0
+    clamped_line: int = 0
+
+    def resize(self, rows: int, width: int, line: int) -> Matrix:
+        """Make room for `rows` in all, of at least `width` features: gives the part after the rows that are there.
+
+        To realloc a large block moves pages, not bytes: the matrix is never held twice.
+        """
+        width = max(width, self.width)
+        try:
+            if 4 * rows * width > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+                raise MemoryError
+            self.flat.resize(rows * width, refcheck=False)
+        except MemoryError:
+            message = f"{width:,} features, which makes {rows:,} rows too large for the memory of this machine"
+            raise InputError(message, path=self.path, line=line) from None
+        if width > self.width:
+            _widen(self.flat, self.rows, self.width, width)
+            self.width = width
+        return self.flat[self.rows * width :].reshape(rows - self.rows, width)
+
+
+def _parse(
+    source: Path, sizes: Path, unjudged: float | None, missing: Missing, n_features: int | None
+) -> tuple[Candidates, str]:
+    """The candidates of a file, and a warning or an empty string."""
+    table, line = _Table(source, n_features or 0), 1
+    for chunk in read_chunks(source, CHUNK):
+        buffer = np.frombuffer(chunk, np.uint8)
+        ends = np.flatnonzero(buffer == NEWLINE)
+        starts, lines = _find_rows(buffer, ends)
+        if len(starts):
+            _add_rows(table, buffer, starts, lines + line, missing, n_features or MOST_FEATURES)
+        line += len(ends)
+    if not table.rows:
+        raise InputError("the file has no rows", path=source, hint=LINE)
+    offsets, qids, order = _group(table) if table.runs else _read_groups(sizes, source, table.rows)
+    labels = np.concatenate(table.labels)
+    if unjudged is not None:
+        labels[labels == unjudged] = np.nan
+    docids = Ids.concat(table.docids) if table.docids else None
+    features = table.flat.reshape(table.rows, table.width)
+    if order is not None:
+        labels, features = labels[order], features[order]
+        docids = None if docids is None else docids.take(order)
+    if missing == "min":
+        _fill_minimum(features, offsets)
+    rows = Candidates(offsets, labels, qids, docids, features if table.width else None).validated(str(source))
+    warning = f"{source}, line {table.clamped_line}: the first of {table.clamped:,} values cut to the range of float32"
+    return rows, warning if table.clamped else ""
+
+
+def _add_rows(table: _Table, buffer: Bytes, starts: Ints, lines: Ints, missing: Missing, limit: int) -> None:
+    """Parse the rows at `starts` of a chunk into the table; `lines` are their line numbers."""
+    options = 0.0 if missing == "zero" else np.nan, missing == "error", limit
+    labels, facts, fits = np.empty(len(starts)), np.zeros((len(starts), 8), np.int64), False
+    for r in range(0 if table.rows else min(FEW, len(starts))):  # these nearly always tell how many features there are
+        _parse_row(buffer, starts[r], table.flat, *options, labels, facts, r)
+    while not fits:  # where they do not, the chunk is parsed again
+        widest = facts[:, WIDEST]
+        matrix = table.resize(table.rows + len(starts), int(widest.max()), int(lines[widest.argmax()]))
+        facts = np.zeros_like(facts)
+        _parse_rows(buffer, starts, matrix, *options, labels, facts)
+        fits = facts[:, WIDEST].max() <= table.width
+    _check_rows(table, buffer, lines, facts, limit)
+    table.rows += len(starts)
+    table.labels.append(labels)
+    if not table.clamped:
+        table.clamped_line = int(lines[(facts[:, CLAMPED] > 0).argmax()])
+    table.clamped += int(facts[:, CLAMPED].sum())
+    if facts[0, QID_STOP]:
+        ids = Ids(buffer, facts[:, QID], facts[:, QID_STOP] - facts[:, QID])
+        first = np.flatnonzero(np.diff(factorize(ids)[0], prepend=-1))
+        table.runs.append(ids.take(first).compact())
+        table.run_sizes.append(np.diff(first, append=len(starts)))
+    if facts[0, DOCID_STOP]:
+        table.docids.append(Ids(buffer, facts[:, DOCID], facts[:, DOCID_STOP] - facts[:, DOCID]).compact())
+
+
+def _check_rows(table: _Table, buffer: Bytes, lines: Ints, facts: Ints, limit: int) -> None:
+    """Raise the error of the first row that has one."""
+    codes = facts[:, CODE]
+    for column, before, code in ((QID_STOP, table.runs, RAGGED_QID), (DOCID_STOP, table.docids, RAGGED_DOCID)):
+        expected = bool(before) if table.rows else facts[0, column] > 0
+        codes[(codes == 0) & ((facts[:, column] > 0) != expected)] = code
+    row = int((codes > 0).argmax())
+    if code := int(codes[row]):
+        spot = int(facts[row, SPOT])
+        token = buffer[spot : _word_end(buffer, spot, HASH)].tobytes()[:60].decode(errors="replace")
+        message = DEFECTS[code].format(token=token, limit=f"{limit:,}")
+        raise InputError(message, path=table.path, line=int(lines[row]), hint=LINE)
+
+
+def _group(table: _Table) -> tuple[Ints, Ids, Ints | None]:
+    """Offsets, query ids, and the rows in grouped order (None where they stand so already)."""
+    runs, run_sizes = Ids.concat(table.runs), np.concatenate(table.run_sizes)
+    numbers, first = factorize(runs)
+    offsets = bounds(np.bincount(numbers, run_sizes).astype(np.int64))
+    grouped = (np.diff(numbers) >= 0).all()
+    return offsets, runs.take(first), None if grouped else np.argsort(np.repeat(numbers, run_sizes), kind="stable")
+
+
+def _read_groups(path: Path, source: Path, rows: int) -> tuple[Ints, Ids, None]:
+    """The same from the side file: the number of rows of each query, one a line."""
+    if not path.is_file():
+        hint = (
+            f"start each line with: label qid:Q, or write the number of rows of each query, one a line, to {path.name}"
+        )
+        raise InputError("no line has a qid", path=source, hint=hint)
+    sizes = []
+    for line, word in enumerate(read_bytes(path).tobytes().split(b"\n"), 1):
+        if text := word.strip().decode():
+            if not text.isdecimal() or not text.isascii() or len(text) > 15:
+                raise InputError(f"expected the number of rows of a query, found {text[:60]!r}", path=path, line=line)
+            sizes.append(int(text))
+    if sum(sizes) != rows:
+        raise InputError(f"the sizes add up to {sum(sizes):,}, but {source.name} has {rows:,} rows", path=path)
+    return bounds(np.array(sizes)), Ids.of(range(1, len(sizes) + 1)), None
+
+
+def _fill_minimum(features: Matrix, offsets: Ints) -> None:
+    """Replace NaN by the smallest value of the same feature in the same query, or by 0."""
+    sizes = np.diff(offsets)
+    for column in features.T:
+        missing = np.isnan(column)
+        if missing.any():
+            lowest = np.nan_to_num(np.fmin.reduceat(column, offsets[:-1][sizes > 0]))
+            column[missing] = np.repeat(lowest, sizes[sizes > 0])[missing]
+
+
+# Kernels of the parser. A chunk ends with a newline, so a scan that stops at one needs no other bound.
+
+DEFECTS = (
+    "",
+    "expected a number as label, found {token!r}",
+    "an empty query id",
+    "expected index:value, found {token!r}",
+    "expected a number after the colon, found {token!r}; missing='min', 'zero' or 'nan' says what NULL stands for",
+    "features are numbered from 1, found {token!r}",
+    "expected at most {limit} features, found {token!r}",
+    "this feature stands in the line twice: {token!r}",
+    "lines with and without qid: this one differs from those before",
+    "lines with and without a document id in a comment: this one differs from those before",
+)
+LABEL, EMPTY_QID, FEATURE, VALUE, INDEX_0, BEYOND, TWICE, RAGGED_QID, RAGGED_DOCID = range(1, 10)
+
+
+CODE, SPOT, WIDEST, CLAMPED, QID, QID_STOP, DOCID, DOCID_STOP = range(8)
+"""The columns of `facts`, what is learned of each row besides label and features. CODE is that of its defect (0: none),
+which is at byte SPOT; WIDEST is its largest index; CLAMPED counts values; an id is the bytes up to its STOP."""
+
+
+@kernel
+def _is_space(byte: np.uint8) -> bool:
+    return bool(byte == SPACE or (9 <= byte <= 13 and byte != NEWLINE))
+
+
+@kernel
+def _skip_space(buffer: Bytes, i: int) -> int:
+    while _is_space(buffer[i]):
+        i += 1
+    return i
+
+
+@kernel
+def _word_end(buffer: Bytes, i: int, mark: np.uint8) -> int:
+    """Where the word at `i` ends: at a blank, a newline or a `mark` (none of them above #)."""
+    while buffer[i] > HASH or not (buffer[i] == NEWLINE or buffer[i] == mark or _is_space(buffer[i])):
+        i += 1
+    return i
+
+
+@kernel
+def _begins(buffer: Bytes, i: int, word: Bytes) -> bool:
+    """Whether `word` (lower case) stands at `i`, in any case; looks no further than the newline."""
+    for k in range(len(word)):
+        byte = buffer[i + k]
+        if byte != word[k] and not (65 <= byte <= 90 and byte + 32 == word[k]):
+            return False
+    return True
+
+
+@kernel
+def _find_rows(buffer: Bytes, ends: Ints) -> tuple[Ints, Ints]:
+    """(first byte, number from 0) of each line that is more than blanks and a comment."""
+    starts, lines, count, line_start = np.empty(len(ends), np.int64), np.empty(len(ends), np.int64), 0, 0
+    for line in range(len(ends)):
+        i = _skip_space(buffer, line_start)
+        if buffer[i] != NEWLINE and buffer[i] != HASH:
+            starts[count], lines[count] = i, line
+            count += 1
+        line_start = ends[line] + 1
+    return starts[:count], lines[:count]
+
+
+@parallel_kernel
+def _parse_rows(
+    buffer: Bytes, starts: Ints, matrix: Matrix, absent: float, strict: bool, limit: int, labels: Floats, facts: Ints
+) -> None:
+    for r in prange(len(starts)):
+        code, spot = _parse_row(buffer, starts[r], matrix[r], absent, strict, limit, labels, facts, r)
+        facts[r, CODE], facts[r, SPOT] = code, spot
+
+
+@kernel
+def _parse_row(
+    buffer: Bytes, i: int, row: Matrix, absent: float, strict: bool, limit: int, labels: Floats, facts: Ints, r: int
+) -> tuple[int, int]:
+    """Parse the line from `i` into `row`, as far as it is wide, and `facts`: (0, 0) or (defect, where)."""
+    stop = _word_end(buffer, i, HASH)
+    labels[r], valid = parse_float(buffer, i, stop)
+    if not valid or np.isinf(labels[r]):
+        return LABEL, i
+    i = _skip_space(buffer, stop)
+    if _begins(buffer, i, QID_MARK):
+        facts[r, QID], facts[r, QID_STOP] = i + 4, _word_end(buffer, i + 4, HASH)
+        if facts[r, QID_STOP] == i + 4:
+            return EMPTY_QID, i
+        i = _skip_space(buffer, facts[r, QID_STOP])
+    first, last, ascending = i, 0, True
+    while buffer[i] != NEWLINE and buffer[i] != HASH:
+        index, colon = _parse_index(buffer, i)
+        stop = _word_end(buffer, colon, HASH)
+        if index <= 0 or index > limit:
+            return (FEATURE if index < 0 else INDEX_0 if index == 0 else BEYOND), i
+        value, valid = parse_float(buffer, colon + 1, stop)
+        single = np.float32(value)
+        if not valid:
+            null = _begins(buffer, colon + 1, NULL) and stop == colon + 5
+            if strict or not (null or (_begins(buffer, colon + 1, NAN) and stop == colon + 4)):
+                return VALUE, i
+            single = np.float32(absent)
+        elif np.isinf(single):
+            single = LARGEST if value > 0 else -LARGEST
+            facts[r, CLAMPED] += 1
+        ascending &= index > last
+        last = index
+        facts[r, WIDEST] = max(facts[r, WIDEST], index)
+        if index <= len(row):
+            row[index - 1] = single
+        i = _skip_space(buffer, stop)
+    if not ascending and facts[r, WIDEST] <= len(row):
+        twice = _find_repeated(buffer, first, len(row))
+        if twice >= 0:
+            return TWICE, twice
+    _find_docid(buffer, i, facts, r)
+    return 0, 0
+
+
+@kernel
+def _parse_index(buffer: Bytes, i: int) -> tuple[int, int]:
+    """(index, where its colon is); -1 where these are not digits and a colon."""
+    colon = i
+    while 48 <= buffer[colon] <= 57:
+        colon += 1
+    if buffer[colon] != COLON or colon == i:
+        return -1, colon
+    index, valid = parse_integer(buffer, i, colon)
+    return (index if valid else MOST_FEATURES + 1), colon
+
+
+@kernel
+def _find_repeated(buffer: Bytes, i: int, width: int) -> int:
+    """Where the first index stands that the features from `i` on have had already, or -1."""
+    seen = np.zeros(width + 1, np.bool_)
+    while buffer[i] != NEWLINE and buffer[i] != HASH:
+        index, colon = _parse_index(buffer, i)
+        if seen[index]:
+            return i
+        seen[index] = True
+        i = _skip_space(buffer, _word_end(buffer, colon, HASH))
+    return -1
+
+
+@kernel
+def _find_docid(buffer: Bytes, i: int, facts: Ints, r: int) -> None:
+    """The document id of the comment at `i`, if any: what follows `docid =`, or else its first word."""
+    if buffer[i] == NEWLINE:
+        return
+    start = _skip_space(buffer, i + 1)
+    if _begins(buffer, start, DOCID_MARK):
+        equals = _skip_space(buffer, start + 5)
+        if buffer[equals] == EQUALS:
+            start = _skip_space(buffer, equals + 1)
+    stop = _word_end(buffer, start, SPACE)
+    if stop > start:
+        facts[r, DOCID], facts[r, DOCID_STOP] = start, stop
+
+
+@kernel
+def _widen(flat: Matrix, rows: int, width: int, wider: int) -> None:
+    """Give the first `rows` of `flat` more features, 0, in place: from the last row on, so that none is overwritten."""
+    for r in range(rows - 1, -1, -1):
+        for k in range(width - 1, -1, -1):
+            flat[r * wider + k] = flat[r * width + k]
+        flat[r * wider + width : (r + 1) * wider] = 0
+    flat[rows * wider :] = 0

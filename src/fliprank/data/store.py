@@ -1,0 +1,208 @@
+"""Arrays in a file: a checked JSON header, then raw little-endian arrays that are memory-mapped, not read.
+
+`write_arrays` and `read_arrays` are the container; `cached` keeps the candidates of a slow format in one, beside their
+file, and trusts it for as long as the content of that file is what it was. Nothing in such a file is executed (no
+pickle), and no size in it is believed before it is checked against the length of the file.
+
+>>> import tempfile, pathlib
+>>> path = pathlib.Path(tempfile.mkdtemp()) / "squares"
+>>> write_arrays(path, {"power": 2}, {"values": np.arange(4) ** 2})
+>>> header, arrays = read_arrays(path)
+>>> header, arrays["values"].tolist()
+({'power': 2}, [0, 1, 4, 9])
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import mmap
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fliprank.data.candidates import Candidates
+from fliprank.data.files import StrPath, atomic_write
+from fliprank.data.ids import Ids
+from fliprank.errors import InputError
+
+__all__ = ["cached", "content_digest", "read_arrays", "write_arrays"]
+
+Arrays = dict[str, NDArray[Any]]
+
+MAGIC = b"fliprank"
+VERSION = 1
+DTYPES = ("u1", "i4", "i8", "f4", "f8")
+KINDS = {"offsets": "i8 1", "labels": "f8 1", "qid": "u1 1", "qid_length": "i4 1"}
+KINDS |= {"docid": "u1 1", "docid_length": "i4 1", "features": "f4 2"}
+"""Of the arrays of candidates: dtype and number of dimensions."""
+ALIGNMENT = 64
+LONGEST_HEADER = 1 << 26
+RACY = 2_000_000_000
+"""Nanoseconds: a file changed so shortly before its cache was written may change again with no trace in its times."""
+
+
+def write_arrays(path: StrPath, header: dict[str, Any], arrays: Arrays) -> None:
+    """Write `header` (anything JSON) and `arrays` to `path`: whole or not at all."""
+    table, end = {}, 0
+    for name, array in arrays.items():
+        kind = f"{array.dtype.kind}{array.dtype.itemsize}"
+        if kind not in DTYPES:
+            raise TypeError(f"array {name!r} is of {array.dtype}; a store holds {', '.join(DTYPES)}")
+        table[name] = [kind, list(array.shape), end]
+        end = _aligned(end + array.nbytes)
+    text = json.dumps({"version": VERSION, "header": header, "arrays": table}).encode()
+    with atomic_write(path) as file:
+        written = file.write(MAGIC + len(text).to_bytes(8, "little") + text)
+        for array in arrays.values():
+            file.write(bytes(_aligned(written) - written))
+            raw = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
+            file.write(raw.data)
+            written = _aligned(written) + raw.nbytes
+
+
+def read_arrays(path: StrPath) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of a file of `write_arrays`; the arrays are read-only views of the file."""
+    try:
+        with open(path, "rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:  # ValueError: an empty file can't be mapped
+        raise InputError(f"can't be read: {error}", path=path) from error
+    length = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 8], "little")
+    start = len(MAGIC) + 8
+    if data[: len(MAGIC)] != MAGIC or length > min(len(data) - start, LONGEST_HEADER):
+        raise InputError("not a fliprank store, or cut off", path=path)
+    try:
+        found = json.loads(data[start : start + length])
+        if found["version"] != VERSION or not isinstance(found["header"], dict):
+            raise ValueError("another version")
+        base = _aligned(start + length)
+        arrays = {name: _view(data, base, *entry) for name, entry in found["arrays"].items()}
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        raise InputError(f"a damaged fliprank store: {error}", path=path) from error
+    return found["header"], arrays
+
+
+def _view(data: mmap.mmap, base: int, kind: Any, shape: Any, offset: Any) -> NDArray[Any]:
+    """The array that a header describes, after checking that it lies in the file."""
+    if kind not in DTYPES or not isinstance(shape, list) or len(shape) > 8:
+        raise ValueError(f"no array of {kind!r} and shape {shape!r}")
+    if any(type(number) is not int or number < 0 for number in (*shape, offset)) or offset % ALIGNMENT:
+        raise ValueError(f"an array of shape {shape!r} at {offset!r}")
+    dtype, count = np.dtype(f"<{kind}"), math.prod(shape)
+    if count == 0:
+        return np.empty(shape, dtype)
+    if base + offset + count * dtype.itemsize > len(data):
+        raise ValueError("an array beyond the end of the file")
+    return np.frombuffer(data, dtype, count, base + offset).reshape(shape)
+
+
+def _aligned(position: int) -> int:
+    return -(-position // ALIGNMENT) * ALIGNMENT
+
+
+def cached(source: Path, key: str, parse: Callable[[], tuple[Candidates, str]]) -> tuple[Candidates, str]:
+    """The candidates that `parse` makes of `source`, and its note: from the cache beside `source` where that is good.
+
+    `key` tells apart what different options make of one file; the last one is kept. Where the folder can't be written
+    to, or the source changes while it is parsed, there is no cache.
+    """
+    try:
+        if (found := _load(source, key)) is not None:
+            return found
+    except (InputError, OSError, KeyError, TypeError, IndexError, ValueError):
+        pass  # none yet, cut off, or made by somebody else: parse
+    signed = _signature(source)
+    with ThreadPoolExecutor(1) as pool:
+        digest = pool.submit(content_digest, source)
+        rows, note = parse()
+    _save(source, {"key": key, "digest": digest.result(), "signature": signed, "note": note}, _to_arrays(rows))
+    return rows, note
+
+
+def content_digest(source: Path) -> str:
+    """A hash of the bytes of `source`."""
+    try:
+        with source.open("rb") as file:
+            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=32)).hexdigest()
+    except OSError as error:
+        raise InputError(f"can't be read: {error.strerror or error}", path=source) from error
+
+
+def _load(source: Path, key: str) -> tuple[Candidates, str] | None:
+    """What is cached for `source`, if it is up to date.
+
+    The cache's own time of change is `written`: one that was edited since is not trusted. The source is hashed again
+    only if its signature differs, or says too little because the source was fresh when the cache was written.
+    """
+    path = _cache_path(source)
+    stamp, arrays = read_arrays(path)
+    signed, digest = _signature(source), stamp["digest"]
+    if stamp["key"] != key or stamp["written"] != path.stat().st_mtime_ns or stamp["signature"][0] != signed[0]:
+        return None
+    if stamp["signature"] != signed or _racy(signed, stamp["written"]):
+        if digest != content_digest(source):
+            return None
+        if not _racy(signed, _clock()):
+            _save(source, {**stamp, "signature": signed}, arrays)
+    return _from_arrays(arrays), str(stamp["note"])
+
+
+def _save(source: Path, stamp: dict[str, Any], arrays: Arrays) -> None:
+    path, now = _cache_path(source), _clock()
+    try:
+        if _signature(source) == stamp["signature"]:
+            write_arrays(path, {**stamp, "written": now}, arrays)
+            os.utime(path, ns=(now, now))
+    except OSError:
+        pass
+
+
+def _cache_path(source: Path) -> Path:
+    return source.with_name(f".{source.name}.fliprank-cache")
+
+
+def _signature(source: Path) -> list[int]:
+    """What changes when a file is written to: size, times of change (ctime can't be set back), inode."""
+    stat = source.stat()
+    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+
+
+def _clock() -> int:
+    """Now in nanoseconds, cut to whole seconds: a time that every file system can keep."""
+    return time.time_ns() // 1_000_000_000 * 1_000_000_000
+
+
+def _racy(signed: list[int], written: int) -> bool:
+    return max(signed[1:3]) > written - RACY
+
+
+def _to_arrays(rows: Candidates) -> Arrays:
+    arrays: Arrays = {"offsets": rows.offsets, "labels": rows.labels}
+    for name, ids in (("qid", rows.qids), ("docid", rows.docids)):
+        if ids is not None:
+            packed = ids.compact()
+            arrays |= {name: packed.buffer, f"{name}_length": packed.length}
+    return arrays if rows.features is None else {**arrays, "features": rows.features}
+
+
+def _from_arrays(arrays: Arrays) -> Candidates:
+    """The candidates of `_to_arrays`; an error where these arrays can't be any. Values are not looked at."""
+    if any(f"{array.dtype.str[1:]} {array.ndim}" != KINDS.get(name) for name, array in arrays.items()):
+        raise InputError("these are not the arrays of candidates")
+    ids = {}
+    for name in {"qid", "docid"} & arrays.keys():
+        buffer, length = arrays[name], arrays[f"{name}_length"]
+        if length.min(initial=0) < 0 or length.sum() != len(buffer):
+            raise InputError(f"{name}: lengths that don't fill the buffer")
+        ids[name] = Ids(buffer, np.cumsum(length, dtype=np.int64) - length, length)
+    if arrays["offsets"].min(initial=0) < 0:
+        raise InputError("negative offsets")
+    return Candidates(arrays["offsets"], arrays["labels"], ids["qid"], ids.get("docid"), arrays.get("features"))

@@ -1,0 +1,487 @@
+"""TREC files: relevance judgements (qrels) and ranked results (runs), and the join of the two.
+
+A file is read whole and parsed by a kernel, in pieces cut at newlines, in parallel; ids stay views of the file's bytes.
+Qrels in BEIR's TSV form are known by their header. `judge` makes the candidates on which a run is measured.
+
+>>> qrels = Qrels.of({"q1": {"d1": 1, "d2": 0, "d3": 2}})
+>>> judged = judge(qrels, Run.of({"q1": {"d2": 7.5, "d9": 3.0, "d1": 1.0}}))
+>>> judged.candidates.labels.tolist(), judged.scores.tolist(), judged.candidates.missed_labels.tolist()
+([0.0, nan, 1.0], [7.5, 3.0, 1.0], [2.0])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fliprank.arrays import Bytes, Floats, Int32s, Ints, frozen
+from fliprank.data.candidates import Candidates
+from fliprank.data.files import StrPath, atomic_write, read_bytes
+from fliprank.data.ids import Ids, compare_ids, factorize, find_duplicates, match
+from fliprank.data.numbers import parse_float
+from fliprank.data.order import order_rows
+from fliprank.data.spans import bounds, span_indices
+from fliprank.errors import InputError, UsageError
+from fliprank.kernels import kernel, parallel_kernel, prange
+
+__all__ = ["Judged", "Qrels", "Run", "judge", "read_qrels", "read_run", "write_qrels", "write_run"]
+
+
+@dataclass(frozen=True, eq=False)
+class Qrels:
+    """Judgements: query q owns `docids` and `labels` of rows `offsets[q]:offsets[q + 1]`.
+
+    A negative label says "not judged", as in trec_eval: such rows are left out, and `unjudged` counts them; their query
+    stays, be it without rows.
+    """
+
+    offsets: Ints
+    qids: Ids
+    docids: Ids
+    labels: Floats
+    unjudged: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offsets", frozen(self.offsets, np.int64))
+        object.__setattr__(self, "labels", frozen(self.labels, np.float64))
+        _check_shape(self.offsets, self.qids, self.docids, self.labels)
+
+    @classmethod
+    def of(cls, mapping: Mapping[Any, Mapping[Any, float]]) -> Qrels:
+        """From {query id: {document id: label}}."""
+        return cls._judged(*_from_mapping(mapping, "label"))
+
+    @classmethod
+    def from_frame(cls, frame: Any) -> Qrels:
+        """From a polars or pandas frame with columns qid, docid and label (or query_id, doc_id, relevance)."""
+        return cls._judged(*_from_frame(frame, ("label", "relevance")))
+
+    @classmethod
+    def _judged(cls, offsets: Ints, qids: Ids, docids: Ids, labels: Floats) -> Qrels:
+        judged = np.flatnonzero(labels >= 0)
+        if len(judged) == len(labels):
+            return cls(offsets, qids, docids, labels)
+        kept = np.searchsorted(judged, offsets)
+        return cls(kept, qids, docids.take(judged), labels[judged], len(labels) - len(judged))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """As {query id: {document id: label}}."""
+        return _to_dict(self.offsets, self.qids, self.docids, self.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a system retrieved: query q owns `docids` and `scores` of rows `offsets[q]:offsets[q + 1]`, in any order."""
+
+    offsets: Ints
+    qids: Ids
+    docids: Ids
+    scores: Floats
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offsets", frozen(self.offsets, np.int64))
+        object.__setattr__(self, "scores", frozen(self.scores, np.float64))
+        _check_shape(self.offsets, self.qids, self.docids, self.scores)
+
+    @classmethod
+    def of(cls, mapping: Mapping[Any, Mapping[Any, float]], name: str = "") -> Run:
+        """From {query id: {document id: score}}."""
+        return cls(*_from_mapping(mapping, "score"), name)
+
+    @classmethod
+    def from_frame(cls, frame: Any, name: str = "") -> Run:
+        """From a polars or pandas frame with columns qid, docid and score (or query_id, doc_id)."""
+        return cls(*_from_frame(frame, ("score",)), name)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """As {query id: {document id: score}}."""
+        return _to_dict(self.offsets, self.qids, self.docids, self.scores)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A run's documents as candidates, with their scores.
+
+    `unknown_queries` of the run are not in the qrels and were left out; `missing_queries` of the qrels are not in the
+    run.
+    """
+
+    candidates: Candidates
+    scores: Floats
+    unknown_queries: int
+    missing_queries: int
+
+
+def judge(qrels: Qrels, run: Run, *, missing: Literal["zero", "skip"] = "zero") -> Judged:
+    """The run's documents with the qrels' labels, queries in the qrels' order.
+
+    A query that the run lacks has no rows (`missing="zero"`: it counts as 0) or is left out (`"skip"`, as trec_eval
+    does by default). Judged documents that the run did not retrieve go to `missed_labels`.
+    """
+    if missing not in ("zero", "skip"):
+        raise UsageError(f"missing must be 'zero' or 'skip', not {missing!r}")
+    all_qrels, all_run = np.array([0, len(qrels.qids)]), np.array([0, len(run.qids)])
+    partner = match(qrels.qids, all_qrels, run.qids, all_run, np.zeros(1, np.int64))
+    found = partner >= 0
+    if not found.any():
+        raise InputError(
+            "the qrels and the run have no query in common",
+            hint=f"the qrels have {_examples(qrels.qids)}, the run {_examples(run.qids)}",
+        )
+    kept = found | (missing == "zero")
+    sizes = np.where(found, np.diff(run.offsets)[partner], 0)[kept]
+    rows, offsets = span_indices(run.offsets, partner[found]), bounds(sizes)
+    docids = run.docids.take(rows)
+    row = match(docids, offsets, qrels.docids, qrels.offsets, np.flatnonzero(kept))
+    judged = row >= 0
+    labels = np.full(len(rows), np.nan)
+    labels[judged] = qrels.labels[row[judged]]
+    unseen = np.repeat(kept, np.diff(qrels.offsets))
+    unseen[row[judged]] = False
+    missed = np.flatnonzero(unseen)
+    candidates = Candidates(
+        offsets,
+        labels,
+        qrels.qids.take(kept),
+        docids,
+        missed_offsets=bounds(np.diff(np.searchsorted(missed, qrels.offsets))[kept]),
+        missed_labels=qrels.labels[missed],
+    )
+    shared = int(found.sum())
+    return Judged(candidates, frozen(run.scores[rows], np.float64), len(run.qids) - shared, len(found) - shared)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The columns of a line: how many there may be, and which hold the document and the number. The query is first."""
+
+    least: int
+    most: int
+    document: int
+    number: int
+    kind: str
+    hint: str
+
+
+_QRELS = _Layout(4, 4, 2, 3, "label", "a line is: qid iteration docno label; three columns need the header of BEIR")
+_BEIR = _Layout(3, 3, 1, 2, "label", "a line is: query-id corpus-id score")
+_RUN = _Layout(5, 6, 2, 4, "score", "a line is: qid Q0 docno rank score tag")
+_BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
+_BOM = b"\xef\xbb\xbf"
+
+
+def read_qrels(path: StrPath) -> Qrels:
+    """Judgements from lines `qid iteration docno label`, or from BEIR's TSV with its header; plain or gzipped."""
+    buffer, begin = _open(path)
+    end = _line_end(buffer, begin)
+    if buffer[begin:end].tobytes().split() == _BEIR_HEADER:
+        return Qrels._judged(*_read(path, buffer, end + 1, _BEIR))
+    return Qrels._judged(*_read(path, buffer, begin, _QRELS))
+
+
+def read_run(path: StrPath) -> Run:
+    """A run from lines `qid Q0 docno rank score tag`; plain or gzipped.
+
+    The rank is ignored, as trec_eval does: scores decide. The tag may be absent; the first line's names the run.
+    """
+    buffer, begin = _open(path)
+    offsets, qids, docids, scores = _read(path, buffer, begin, _RUN)
+    return Run(offsets, qids, docids, scores, _tag(buffer, int(docids.start[0])))
+
+
+def write_qrels(path: StrPath, qrels: Qrels) -> None:
+    """Write lines `qid 0 docno label`; gzipped for a name in .gz."""
+    rows = np.arange(len(qrels))
+
+    def lines(qids: list[str], docids: list[str], part: slice) -> Iterator[str]:
+        labels = qrels.labels[part].tolist()
+        for qid, docid, label in zip(qids, docids, labels, strict=True):
+            yield f"{qid} 0 {docid} {int(label) if label.is_integer() else label}\n"
+
+    _write(path, qrels, rows, lines)
+
+
+def write_run(path: StrPath, run: Run) -> None:
+    """Write lines `qid Q0 docno rank score tag` in ranked order: score, then docno, both descending; ranks from 1.
+
+    Scores are written with the fewest digits that read back as the same number; gzipped for a name in .gz.
+    """
+    rows = order_rows(run.scores, run.offsets, run.docids)
+    ranks = np.arange(1, len(run) + 1) - np.repeat(run.offsets[:-1], np.diff(run.offsets))
+    tag = "_".join(run.name.split()) or "run"
+
+    def lines(qids: list[str], docids: list[str], part: slice) -> Iterator[str]:
+        scores = run.scores[rows[part]].tolist()
+        for qid, docid, rank, score in zip(qids, docids, ranks[part].tolist(), scores, strict=True):
+            yield f"{qid} Q0 {docid} {rank} {score} {tag}\n"
+
+    _write(path, run, rows, lines)
+
+
+def _write(
+    path: StrPath, table: Qrels | Run, rows: Ints, lines: Callable[[list[str], list[str], slice], Iterator[str]]
+) -> None:
+    """Write `lines(query ids, document ids, part)` of the table's rows, a part at a time."""
+    for kind, ids in (("query", table.qids), ("document", table.docids)):
+        if (bad := _first_unfit(*ids.arrays)) >= 0:
+            raise InputError(
+                f"{kind} id {ids[bad]!r} is empty or has white space: a TREC file can't hold it", path=path
+            )
+    query = np.repeat(np.arange(len(table.qids)), np.diff(table.offsets))
+    with atomic_write(path) as file:
+        for begin in range(0, len(rows), 1 << 16):
+            part = slice(begin, begin + (1 << 16))
+            qids = table.qids.take(query[part]).compact().tolist()
+            docids = table.docids.take(rows[part]).compact().tolist()
+            file.write("".join(lines(qids, docids, part)).encode())
+
+
+def _open(path: StrPath) -> tuple[Bytes, int]:
+    """The bytes of a file and where its first line begins: after a byte order mark."""
+    buffer = read_bytes(path)
+    return buffer, len(_BOM) if buffer[:3].tobytes() == _BOM else 0
+
+
+def _read(path: StrPath, buffer: Bytes, begin: int, layout: _Layout) -> tuple[Ints, Ids, Ids, Floats]:
+    """Offsets, query ids, document ids and numbers of the lines from `begin` on, grouped by query."""
+    cuts = _cut(buffer, begin, 1 + (len(buffer) >> 20))
+    limits = bounds(_count_lines(buffer, cuts))
+    lines = int(limits[-1])
+    starts, lengths, numbers = np.empty((2, lines), np.int64), np.empty((2, lines), np.int32), np.empty(lines)
+    used, bad = _parse(
+        buffer, cuts, limits, layout.least, layout.most, layout.document, layout.number, starts, lengths, numbers
+    )
+    if (bad >= 0).any():
+        _complain(path, buffer, int(bad[bad >= 0][0]), layout)
+    if used.sum() < lines:  # blank lines left gaps at the ends of pieces
+        rows = np.repeat(limits[:-1] - bounds(used)[:-1], used) + np.arange(used.sum())
+        starts, lengths, numbers = starts[:, rows], lengths[:, rows], numbers[rows]
+    if not len(numbers):
+        raise InputError("the file has no lines of data", path=path, hint=layout.hint)
+    qid, docid = (Ids(buffer, starts[i], lengths[i]) for i in (0, 1))
+    return _grouped(qid, docid, numbers, path)
+
+
+def _complain(path: StrPath, buffer: Bytes, begin: int, layout: _Layout) -> NoReturn:
+    """Say what is wrong with the line that begins at `begin`."""
+    columns = [column.decode() for column in buffer[begin : _line_end(buffer, begin)].tobytes().split()]
+    line, query = _line_at(buffer, begin), None
+    if layout.least <= len(columns) <= layout.most:
+        query = columns[0]
+        message = f"{layout.kind} {columns[layout.number][:60]!r} is not a finite number"
+    else:
+        wanted = f"{layout.least} or {layout.most}" if layout.least < layout.most else f"{layout.least}"
+        message = f"expected {wanted} columns, found {len(columns)}"
+    raise InputError(message, path=path, line=line, query=query, hint=layout.hint)
+
+
+def _line_at(buffer: Bytes, position: int) -> int:
+    return 1 + int(np.count_nonzero(buffer[:position] == 10))
+
+
+def _tag(buffer: Bytes, position: int) -> str:
+    """The last of six columns of the line whose third column begins at `position`."""
+    rest = buffer[position : _line_end(buffer, position)].tobytes().split()
+    return rest[3].decode() if len(rest) > 3 else ""
+
+
+def _grouped(qid: Ids, docid: Ids, numbers: Floats, path: StrPath | None = None) -> tuple[Ints, Ids, Ids, Floats]:
+    """Rows brought together by query, queries in order of appearance; a document may occur once in a query.
+
+    Works on stretches of rows of one query: where each query is one stretch, no row moves.
+    """
+    stretches = np.flatnonzero(_changes(*qid.arrays))
+    limits = np.append(stretches, len(qid))
+    query, first = factorize(qid.take(stretches))
+    offsets = bounds(np.bincount(query, np.diff(limits), len(first)).astype(np.int64))
+    if len(first) < len(stretches):
+        rows = span_indices(limits, np.argsort(query, kind="stable"))
+        docid, numbers = docid.take(rows), numbers[rows]
+    qids = qid.take(stretches[first])
+    _check_unique(qids, docid, offsets, path)
+    return offsets, qids, docid, numbers
+
+
+def _check_unique(qids: Ids, docids: Ids, offsets: Ints, path: StrPath | None = None) -> None:
+    """Raise an error at the first document that its query has already."""
+    twice = find_duplicates(docids, offsets)
+    if (twice >= 0).any():
+        query = int(np.where(twice >= 0, docids.start[twice], np.iinfo(np.int64).max).argmin())
+        row = int(twice[query])
+        line = None if path is None else _line_at(docids.buffer, int(docids.start[row]))
+        raise InputError(f"document {docids[row]} occurs twice", path=path, line=line, query=qids[query])
+
+
+def _check_shape(offsets: Ints, qids: Ids, docids: Ids, numbers: Floats) -> None:
+    if len(offsets) != len(qids) + 1 or offsets[0] != 0 or (np.diff(offsets) < 0).any():
+        raise InputError(f"offsets must rise from 0 in {len(qids)} steps, one for each query id")
+    if not offsets[-1] == len(docids) == len(numbers):
+        raise InputError(f"{len(docids)} document ids, {len(numbers)} numbers for {offsets[-1]} rows")
+
+
+def _from_mapping(mapping: Mapping[Any, Mapping[Any, float]], kind: str) -> tuple[Ints, Ids, Ids, Floats]:
+    qids, inner = Ids.of(mapping), list(mapping.values())
+    sizes = np.fromiter(map(len, inner), np.int64, len(inner))
+    docids, offsets = Ids.of(chain.from_iterable(inner)), bounds(sizes)
+    values = [value for each in inner for value in each.values()]
+    numbers = _finite(values, kind, qids.take(np.repeat(np.arange(len(sizes)), sizes)), docids)
+    if (twice := int(find_duplicates(qids, np.array([0, len(qids)]))[0])) >= 0:
+        raise InputError("the query occurs twice", query=qids[twice])
+    _check_unique(qids, docids, offsets)
+    return offsets, qids, docids, numbers
+
+
+def _from_frame(frame: Any, kinds: Sequence[str]) -> tuple[Ints, Ids, Ids, Floats]:
+    columns = [str(name) for name in frame.columns]
+    names = []
+    for choices in (("qid", "query_id"), ("docid", "doc_id"), kinds):
+        names += [name for name in choices if name in columns][:1]
+        if not names or names[-1] not in choices:
+            raise InputError(f"the frame has no column {' or '.join(choices)}", hint=f"it has {', '.join(columns)}")
+    qid, docid = (_column_ids(frame, name) for name in names[:2])
+    return _grouped(qid, docid, _finite(frame[names[2]].to_numpy(), names[2], qid, docid))
+
+
+def _column_ids(frame: Any, name: str) -> Ids:
+    column = frame[name]
+    absent = (column.is_null() if hasattr(column, "is_null") else column.isna()).to_numpy()
+    if absent.any():
+        raise InputError(f"column {name!r} has no value in row {int(absent.argmax())}")
+    return Ids.of(column.to_numpy())
+
+
+def _finite(values: Any, kind: str, qid: Ids, docid: Ids) -> Floats:
+    """`values`, one for each pair of query and document, as finite numbers."""
+    try:
+        numbers = np.asarray(values, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"a {kind} is not a number: {error}") from error
+    if not (finite := np.isfinite(numbers)).all():
+        row = int(finite.argmin())
+        raise InputError(f"{kind} {numbers[row]} of document {docid[row]} is not a finite number", query=qid[row])
+    return numbers
+
+
+def _to_dict(offsets: Ints, qids: Ids, docids: Ids, numbers: Floats) -> dict[str, dict[str, float]]:
+    documents, values = docids.compact().tolist(), numbers.tolist()
+    return {
+        qid: dict(zip(documents[a:b], values[a:b], strict=True))
+        for qid, (a, b) in zip(qids.compact().tolist(), pairwise(offsets.tolist()), strict=True)
+    }
+
+
+def _examples(ids: Ids) -> str:
+    shown = [ids[i] for i in range(min(3, len(ids)))]
+    return (", ".join(shown) + (", ..." if len(ids) > 3 else "")) or "none"
+
+
+@kernel
+def _is_space(byte: int) -> bool:
+    return byte <= 32 and (byte == 32 or 9 <= byte <= 13)
+
+
+@kernel
+def _line_end(buffer: Bytes, begin: int) -> int:
+    """Where the newline of the line at `begin` is."""
+    while buffer[begin] != 10:
+        begin += 1
+    return begin
+
+
+@kernel
+def _cut(buffer: Bytes, begin: int, pieces: int) -> Ints:
+    """Cut `buffer[begin:]`, which ends with a newline, after newlines into pieces of about one size."""
+    cuts = np.full(pieces + 1, len(buffer), np.int64)
+    cuts[0] = begin
+    for p in range(1, pieces):
+        i = max(cuts[p - 1], begin + (len(buffer) - begin) // pieces * p)
+        while i < len(buffer) and i > begin and buffer[i - 1] != 10:
+            i += 1
+        cuts[p] = i
+    return cuts
+
+
+@parallel_kernel
+def _count_lines(buffer: Bytes, cuts: Ints) -> Ints:
+    out = np.zeros(len(cuts) - 1, np.int64)
+    for p in prange(len(cuts) - 1):
+        count = 0
+        for i in range(cuts[p], cuts[p + 1]):
+            count += buffer[i] == 10
+        out[p] = count
+    return out
+
+
+@parallel_kernel
+def _parse(
+    buffer: Bytes,
+    cuts: Ints,
+    limits: Ints,
+    least: int,
+    most: int,
+    document: int,
+    number: int,
+    starts: Ints,
+    lengths: Int32s,
+    numbers: Floats,
+) -> tuple[Ints, Ints]:
+    """Write the columns of piece p from row `limits[p]` on; (rows written, where the first bad line begins or -1)."""
+    used, bad = np.zeros(len(cuts) - 1, np.int64), np.full(len(cuts) - 1, -1, np.int64)
+    for p in prange(len(cuts) - 1):
+        i, row = cuts[p], limits[p]
+        while i < cuts[p + 1] and bad[p] < 0:
+            line, column, valid = i, 0, True
+            while buffer[i] != 10:
+                if _is_space(buffer[i]):
+                    i += 1
+                    continue
+                start = i
+                while not _is_space(buffer[i]):
+                    i += 1
+                if column == 0 or column == document:
+                    which = 0 if column == 0 else 1
+                    starts[which, row], lengths[which, row] = start, i - start
+                elif column == number:
+                    numbers[row], valid = parse_float(buffer, start, i)
+                    valid = valid and np.isfinite(numbers[row])
+                column += 1
+            i += 1
+            if column > 0:
+                row += 1
+                if not valid or column < least or column > most:
+                    bad[p] = line
+        used[p] = row - limits[p]
+    return used, bad
+
+
+@parallel_kernel
+def _changes(buffer: Bytes, start: Ints, length: Int32s) -> NDArray[np.bool_]:
+    """Whether each id differs from the one before it."""
+    out = np.ones(len(start), np.bool_)
+    for i in prange(1, len(start)):
+        out[i] = compare_ids(buffer, start[i - 1], length[i - 1], start[i], length[i]) != 0
+    return out
+
+
+@kernel
+def _first_unfit(buffer: Bytes, start: Ints, length: Int32s) -> int:
+    """The first id that is empty or has white space, or -1."""
+    for i in range(len(start)):
+        unfit = length[i] == 0
+        for b in range(start[i], start[i] + length[i]):
+            unfit = unfit or _is_space(buffer[b])
+        if unfit:
+            return i
+    return -1

@@ -1,0 +1,329 @@
+"""The container of arrays is checked before it is believed; a cache lives as long as the content it came from."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from fliprank.data import letor, store
+from fliprank.data.letor import read_letor
+from fliprank.data.store import read_arrays, write_arrays
+from fliprank.errors import InputError
+
+TEXT = "".join(f"{r % 3} qid:{r // 4} 1:{r}.5 2:{r * r} #docid = d{r}\n" for r in range(40))
+
+arrays = st.dictionaries(
+    st.text(max_size=5),
+    st.sampled_from(store.DTYPES).flatmap(lambda kind: hnp.arrays(kind, hnp.array_shapes(min_dims=0, min_side=0))),
+    max_size=4,
+)
+
+
+@settings(deadline=None)
+@given(arrays, st.dictionaries(st.text(), st.integers() | st.text()))
+def test_arrays_come_back_as_they_were_aligned_and_read_only(kept: store.Arrays, header: dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        write_arrays(Path(folder) / "x", header, kept)
+        found_header, found = read_arrays(Path(folder) / "x")
+    assert found_header == header
+    assert found.keys() == kept.keys()
+    for name, array in kept.items():
+        assert found[name].dtype == array.dtype
+        assert found[name].shape == array.shape
+        np.testing.assert_array_equal(found[name], array)
+        if array.size:
+            assert found[name].ctypes.data % store.ALIGNMENT == 0
+            assert not found[name].flags.writeable
+
+
+def test_other_types_of_array_are_refused(tmp_path: Path) -> None:
+    for array in (np.array(["a"]), np.array([None]), np.array([1j]), np.array([True]), np.array([1], "i2")):
+        with pytest.raises(TypeError, match="a store holds u1"):
+            write_arrays(tmp_path / "x", {}, {"a": array})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_big_endian_arrays_are_stored_little_endian(tmp_path: Path) -> None:
+    write_arrays(tmp_path / "x", {}, {"a": np.array([1, 2, 3], ">i4")})
+    assert read_arrays(tmp_path / "x")[1]["a"].tolist() == [1, 2, 3]
+
+
+def container(table: Any, *, version: Any = store.VERSION, header: Any = None, data: int = 256) -> bytes:
+    text = json.dumps({"version": version, "header": {} if header is None else header, "arrays": table}).encode()
+    return store.MAGIC + len(text).to_bytes(8, "little") + text + bytes(data)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"flip",
+        b"fliprank",
+        b"something else that is long enough",
+        store.MAGIC + (1 << 62).to_bytes(8, "little") + b"{}",
+        store.MAGIC + (2).to_bytes(8, "little") + b"[]",
+        store.MAGIC + (2).to_bytes(8, "little") + b"\xff\xff",
+        store.MAGIC + (100_000).to_bytes(8, "little") + b"[" * 100_000,
+        container({}, version=99),
+        container({}, header=[1]),
+        container([]),
+        container({"a": 3}),
+        container({"a": ["i8", [3]]}),
+        container({"a": ["O", [3], 0]}),
+        container({"a": [["i8"], [3], 0]}),
+        container({"a": ["i8", 3, 0]}),
+        container({"a": ["i8", [3.0], 0]}),
+        container({"a": ["i8", [True], 0]}),
+        container({"a": ["i8", [-1], 0]}),
+        container({"a": ["i8", [3], -64]}),
+        container({"a": ["i8", [3], 8]}),
+        container({"a": ["i8", [3], 1 << 70]}),
+        container({"a": ["i8", [33], 0]}),
+        container({"a": ["i8", [1 << 40, 1 << 40], 0]}),
+        container({"a": ["i8", [0, 1 << 90], 0]}),
+        container({"a": ["i8", [1] * 100, 0]}),
+    ],
+)
+def test_a_foreign_or_damaged_container_is_an_input_error(tmp_path: Path, raw: bytes) -> None:
+    (tmp_path / "x").write_bytes(raw)
+    with pytest.raises(InputError):
+        read_arrays(tmp_path / "x")
+
+
+def test_the_last_byte_that_fits_is_accepted(tmp_path: Path) -> None:
+    raw = container({"a": ["u1", [10], 0]}, data=0)
+    padding = -len(raw) % store.ALIGNMENT
+    (tmp_path / "x").write_bytes(raw + bytes(padding + 10))
+    assert read_arrays(tmp_path / "x")[1]["a"].tolist() == [0] * 10
+    (tmp_path / "x").write_bytes(raw + bytes(padding + 9))
+    with pytest.raises(InputError, match="beyond the end"):
+        read_arrays(tmp_path / "x")
+
+
+@contextmanager
+def counted_parses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
+    """The files that are parsed, not taken from a cache."""
+    parsed: list[Path] = []
+    parse = letor._parse
+
+    def counting(source: Path, *rest: Any) -> Any:
+        parsed.append(source)
+        return parse(source, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(letor, "_parse", counting)
+        yield parsed
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.txt"
+    path.write_text(TEXT)
+    return path
+
+
+def cache_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.fliprank-cache")
+
+
+def age(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the clock of the cache run ahead, so that the file is no longer fresh."""
+    monkeypatch.setattr(time, "time_ns", lambda: path.stat().st_ctime_ns + 10_000_000_000)
+
+
+def test_the_second_load_is_equal_mapped_and_not_parsed(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with counted_parses(monkeypatch) as parsed:
+        first, second = read_letor(source), read_letor(source)
+    assert len(parsed) == 1
+    assert second.qids == first.qids
+    assert second.docids == first.docids
+    assert second.offsets.tolist() == first.offsets.tolist()
+    assert second.labels.tolist() == first.labels.tolist()
+    assert second.features.tolist() == first.features.tolist()
+    assert not second.features.flags.writeable
+    assert not second.features.flags.owndata
+
+
+def test_an_old_file_is_not_hashed_again_a_fresh_one_is(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[Path] = []
+    digest = store.content_digest
+    monkeypatch.setattr(store, "content_digest", lambda path: hashed.append(path) or digest(path))
+    read_letor(source)
+    read_letor(source)
+    assert len(hashed) == 2  # racy: the file may have changed after it was cached, within the same tick
+    age(source, monkeypatch)
+    read_letor(source)
+    assert len(hashed) == 3  # hashed once more, and stamped anew
+    read_letor(source)
+    assert len(hashed) == 3
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_changed_content_of_the_same_size_and_time_is_noticed(
+    source: Path, monkeypatch: pytest.MonkeyPatch, old: bool
+) -> None:
+    if old:
+        age(source, monkeypatch)
+    before = source.stat()
+    assert read_letor(source).labels[0] == 0
+    source.write_text("4" + TEXT[1:])
+    os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert source.stat().st_size == before.st_size
+    assert source.stat().st_mtime_ns == before.st_mtime_ns
+    assert read_letor(source).labels[0] == 4
+    assert read_letor(source).labels[0] == 4
+
+
+def test_a_touched_or_copied_file_keeps_its_cache(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_letor(source)
+    source.touch()
+    with counted_parses(monkeypatch) as parsed:
+        read_letor(source)
+        shutil.copytree(tmp_path, tmp_path / "copy")
+        read_letor(tmp_path / "copy" / "rows.txt")
+    assert parsed == []
+
+
+def test_other_options_are_not_answered_from_the_cache(source: Path) -> None:
+    assert read_letor(source).features.shape == (40, 2)
+    assert read_letor(source, n_features=5).features.shape == (40, 5)
+    assert np.isnan(read_letor(source, unjudged=0).labels[0])
+    assert read_letor(source).labels[0] == 0
+
+
+def cut(raw: bytes) -> bytes:
+    return raw[: len(raw) // 2]
+
+
+def flip_feature(raw: bytes) -> bytes:
+    return raw[:-3] + bytes([raw[-3] ^ 0xFF]) + raw[-2:]
+
+
+def flip_header(raw: bytes) -> bytes:
+    return raw.replace(b'"offsets"', b'"0ffsets"')
+
+
+@pytest.mark.parametrize("damage", [cut, flip_feature, flip_header, lambda raw: b"", lambda raw: raw[:-1]])
+def test_a_damaged_cache_is_parsed_again_and_replaced(
+    source: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[bytes], bytes]
+) -> None:
+    expected = read_letor(source).features.tolist()
+    cache = cache_of(source)
+    raw = cache.read_bytes()
+    cache.write_bytes(damage(raw))
+    with counted_parses(monkeypatch) as parsed:
+        assert read_letor(source).features.tolist() == expected
+        assert read_letor(source).features.tolist() == expected
+    assert len(parsed) == 1
+    assert len(cache.read_bytes()) == len(raw)
+
+
+HOSTILE: list[dict[str, Any]] = [
+    {"offsets": np.array([0, 30, 20, 40])},
+    {"offsets": np.array([0, 1 << 62])},
+    {"offsets": np.array([0, 2**63 - 1, -(2**63), -1, 40])},
+    {"offsets": np.array([], np.int64)},
+    {"offsets": np.array(0)},
+    {"offsets": np.array([0.0, np.nan])},
+    {"labels": np.zeros(39)},
+    {"labels": np.zeros((40, 1))},
+    {"qid_length": np.full(10, 1 << 30, np.int32)},
+    {"qid_length": np.array([-5, *[1] * 8, 7], np.int32)},
+    {"docid_length": np.full(40, 2, np.int32)},
+    {"docid": np.zeros(3, np.uint8)},
+    {"features": np.zeros((39, 2), np.float32)},
+    {"features": np.zeros(80, np.float32)},
+    {"features": np.zeros((40, 2))},
+    {"surprise": np.zeros(3)},
+    {"offsets": None},
+    {"qid": None},
+    {"docid_length": None},
+]
+
+
+@pytest.mark.parametrize("change", HOSTILE)
+def test_a_cache_with_hostile_arrays_is_parsed_again(
+    source: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+) -> None:
+    expected = read_letor(source).features.tolist()
+    stamp, kept = read_arrays(cache_of(source))
+    changed = {name: array for name, array in {**kept, **change}.items() if array is not None}
+    write_arrays(cache_of(source), stamp, changed)
+    os.utime(cache_of(source), ns=(stamp["written"], stamp["written"]))
+    with counted_parses(monkeypatch) as parsed:
+        assert read_letor(source).features.tolist() == expected
+    assert len(parsed) == 1
+
+
+@pytest.mark.parametrize("name", ["key", "digest", "written", "signature", "note"])
+@pytest.mark.parametrize("value", [None, [], 3, {}, [None]])
+def test_a_cache_with_a_hostile_header_never_breaks_the_load(source: Path, name: str, value: Any) -> None:
+    expected = read_letor(source).features.tolist()
+    stamp, kept = read_arrays(cache_of(source))
+    without = {key: kept_value for key, kept_value in stamp.items() if key != name}
+    for changed in ({**stamp, name: value}, without):
+        write_arrays(cache_of(source), changed, kept)
+        os.utime(cache_of(source), ns=(stamp["written"], stamp["written"]))
+        assert read_letor(source).features.tolist() == expected
+
+
+@contextmanager
+def no_right_to_write(folder: Path) -> Iterator[None]:
+    """Root may write anywhere, so root becomes nobody for a while."""
+    folder.chmod(0o555)
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(0o755)
+
+
+def test_in_a_folder_that_can_not_be_written_to_there_is_silently_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory() as name:  # not tmp_path, whose parents only their owner may enter
+        source = Path(name) / "rows.txt"
+        source.write_text(TEXT)
+        with no_right_to_write(Path(name)), counted_parses(monkeypatch) as parsed:
+            assert len(read_letor(source)) == 40
+            assert len(read_letor(source)) == 40
+            assert len(parsed) == 2
+        assert [path.name for path in Path(name).iterdir()] == ["rows.txt"]
+
+
+def test_where_the_cache_can_not_be_put_in_place_nothing_is_left_behind(source: Path) -> None:
+    (cache_of(source) / "occupied").mkdir(parents=True)
+    assert len(read_letor(source)) == 40
+    assert sorted(path.name for path in source.parent.iterdir()) == [cache_of(source).name, "rows.txt"]
+
+
+def test_a_file_that_changes_while_it_is_parsed_is_not_cached(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parse = letor._parse
+
+    def slow(path: Path, *rest: Any) -> Any:
+        found = parse(path, *rest)
+        path.write_text("0 qid:1 1:1\n")
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(letor, "_parse", slow)
+        read_letor(source)
+    assert not cache_of(source).exists()
+    assert len(read_letor(source)) == 1
