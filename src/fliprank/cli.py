@@ -111,9 +111,8 @@ def _show(result: Evaluation, comparisons: list[Comparison], confidence: float, 
     console.show(console.mean_table(result))
     if comparisons:
         console.show(*console.comparison_tables(comparisons, confidence))
-        console.show(
-            "p: randomisation test; Holm and max-T correct it for all comparisons. +/-/=: queries better/worse/same."
-        )
+        console.show("p: randomisation test; Holm and max-T correct it for all comparisons.")
+        console.show("+/-/=: on how many queries the run is better, worse, the same.")
     if explain:
         console.show(console.explanation(result.explain()))
     else:

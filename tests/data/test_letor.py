@@ -289,18 +289,22 @@ def test_rows_already_grouped_are_not_copied(tmp_path: Path) -> None:
 
 
 MEMORY = """
-import resource, sys
+import sys
 from fliprank.data.letor import read_letor
+
+def peak():  # not ru_maxrss: a child starts with that of the process that started it
+    return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
+
 read_letor(sys.argv[2], cache=False)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 rows = read_letor(sys.argv[1], cache=sys.argv[3] == "cache")
-after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print((after - before) * 1024, rows.features.nbytes)
+print(peak() - before, rows.features.nbytes)
 """
 ALLOWANCE = 12 << 20
 """Beyond the matrix and a chunk: buffers of the file layer, what the allocator keeps."""
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
 @pytest.mark.parametrize("cache", ["cache", "no"])
 def test_reading_holds_little_more_than_the_matrix(tmp_path: Path, cache: str) -> None:
     values = np.random.default_rng(0).random((64, 100))
@@ -313,7 +317,7 @@ def test_reading_holds_little_more_than_the_matrix(tmp_path: Path, cache: str) -
     command = [sys.executable, "-c", MEMORY, str(tmp_path / "large.txt"), str(small), cache]
     grown, matrix = map(int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
     assert matrix == 62_000 * 100 * 4
-    assert grown < 1.5 * matrix + letor.CHUNK + ALLOWANCE
+    assert matrix <= grown < 1.5 * matrix + letor.CHUNK + ALLOWANCE
 
 
 @needs_data

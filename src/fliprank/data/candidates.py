@@ -157,8 +157,8 @@ class Candidates:
             matrix[:, j] = _numbers(frame, name)
         return cls.of(
             _numbers(frame, label),
-            qid=frame[qid].to_list(),
-            docids=None if docid is None else frame[docid].to_list(),
+            qid=_column_ids(frame, qid),
+            docids=None if docid is None else _column_ids(frame, docid),
             features=matrix if features else None,
             feature_names=features,
         )
@@ -354,6 +354,15 @@ def _indices(chosen: ArrayLike, size: int, kind: str) -> Ints:
     if len(numbers) and (numbers.min() < 0 or numbers.max() >= size):
         raise UsageError(f"{kind} numbers go from 0 to {size - 1}; got {numbers.min()} to {numbers.max()}")
     return numbers
+
+
+def _column_ids(frame: Any, name: str) -> Ids:
+    """A column as ids; null is no id."""
+    values = frame[name].to_numpy()
+    missing = np.equal(values, None) | (values != values)
+    if missing.any():
+        raise InputError(f"column {name!r} is null in row {int(missing.argmax())}")
+    return Ids.of(values)
 
 
 def _numbers(frame: Any, name: str) -> Floats:

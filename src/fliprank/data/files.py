@@ -43,7 +43,8 @@ def open_bytes(path: StrPath) -> Iterator[BinaryIO]:
     source = resolve(path)
     try:
         with source.open("rb") as raw:
-            zipped = raw.peek(2)[:2] == GZIP_MAGIC
+            zipped = raw.read(2) == GZIP_MAGIC
+            raw.seek(0)
             yield cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if zipped else raw
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"broken gzip data: {error}", path=source) from error
@@ -55,7 +56,7 @@ def read_bytes(path: StrPath) -> Bytes:
     """The whole file as an array that ends with a newline, checked to be UTF-8 and not empty."""
     with open_bytes(path) as file:
         data = file.read()
-    if not data.strip():
+    if not data or data.isspace():
         raise InputError("the file is empty", path=path)
     check_utf8(data, path)
     return np.frombuffer(data if data.endswith(b"\n") else data + b"\n", np.uint8)

@@ -29,7 +29,7 @@ from fliprank.data.spans import bounds, span_indices
 from fliprank.errors import InputError, UsageError
 from fliprank.kernels import kernel, parallel_kernel, prange
 
-__all__ = ["Judged", "Qrels", "Run", "judge", "read_qrels", "read_run", "write_qrels", "write_run"]
+__all__ = ["JudgedRun", "Qrels", "Run", "judge", "read_qrels", "read_run", "write_qrels", "write_run"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class Run:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedRun:
     """A run's documents as candidates, with their scores.
 
     `unknown_queries` of the run are not in the qrels and were left out; `missing_queries` of the qrels are not in the
@@ -124,7 +124,7 @@ class Judged:
     missing_queries: int
 
 
-def judge(qrels: Qrels, run: Run, *, missing: Literal["zero", "skip"] = "zero") -> Judged:
+def judge(qrels: Qrels, run: Run, *, missing: Literal["zero", "skip"] = "zero") -> JudgedRun:
     """The run's documents with the qrels' labels, queries in the qrels' order.
 
     A query that the run lacks has no rows (`missing="zero"`: it counts as 0) or is left out (`"skip"`, as trec_eval
@@ -160,7 +160,7 @@ def judge(qrels: Qrels, run: Run, *, missing: Literal["zero", "skip"] = "zero") 
         missed_labels=qrels.labels[missed],
     )
     shared = int(found.sum())
-    return Judged(candidates, frozen(run.scores[rows], np.float64), len(run.qids) - shared, len(found) - shared)
+    return JudgedRun(candidates, frozen(run.scores[rows], np.float64), len(run.qids) - shared, len(found) - shared)
 
 
 @dataclass(frozen=True)

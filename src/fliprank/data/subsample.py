@@ -1,0 +1,78 @@
+"""Subsampling for training: all labelled rows, and a few of the unlabelled ones, taken to be irrelevant.
+
+How many to draw, in the papers:
+
+    subsample(rows, rng)                                  as many as are rated, at most 30 (SoftRank, section 4.1)
+    subsample(rows, rng, times=3, at_most=None)           three times the labelled (nested ranker, section 4)
+    subsample(rows, rng, "average", at_most=None)         the average number rated a query (Taylor et al. 2006, 3.1)
+    subsample(rows, rng, 1000)                            1000 in each query (nested ranker: validation)
+
+>>> nan = float("nan")
+>>> rows = Candidates.of([2, nan, nan, nan, 1, nan, nan], qid=list("aaaabbb"), docids=list("ABCDEFG"))
+>>> few = subsample(rows, 0)
+>>> few.docids.tolist(), few.labels.tolist(), few.sizes.tolist()
+(['A', 'D', 'E', 'F'], [2.0, 0.0, 1.0, 0.0], [2, 2])
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fliprank.arrays import Ints
+from fliprank.data.candidates import Candidates
+from fliprank.errors import UsageError
+
+__all__ = ["subsample"]
+
+
+def subsample(
+    candidates: Candidates,
+    rng: int | np.random.Generator,
+    per_query: Literal["rated", "average"] | int = "rated",
+    *,
+    times: float = 1.0,
+    at_most: int | None = 30,
+) -> Candidates:
+    """Keep the labelled rows and draw unlabelled ones, which get the label 0; rows stay in their order.
+
+    Drawn in each query: `times` the number that it has labelled ("rated") or that queries have labelled on average
+    ("average"), rounded, at most `at_most`; or the number that is given, which `times` and `at_most` do not change. A
+    query with fewer unlabelled rows gives them all. Where no row is unlabelled, the candidates come back as they are.
+    """
+    unlabelled = np.isnan(candidates.labels)
+    wanted = _wanted(candidates, unlabelled, per_query, times, at_most)
+    if not unlabelled.any():
+        return candidates
+    keep = ~unlabelled
+    keep[_draw(np.flatnonzero(unlabelled), candidates.query_of_rows()[unlabelled], wanted, rng)] = True
+    kept = candidates.take(keep)
+    return replace(kept, labels=np.nan_to_num(kept.labels, nan=0.0))
+
+
+def _wanted(
+    candidates: Candidates, unlabelled: NDArray[np.bool_], per_query: str | int, times: float, at_most: int | None
+) -> Ints:
+    """How many unlabelled rows to draw in each query, if it has them."""
+    if isinstance(per_query, int) and not isinstance(per_query, bool) and per_query >= 0:
+        return np.full(candidates.queries, per_query)
+    if per_query not in ("rated", "average"):
+        raise UsageError(f"per_query must be 'rated', 'average' or a number of rows, not {per_query!r}")
+    if not 0 <= times < np.inf or (at_most is not None and at_most < 0):
+        raise UsageError(f"times and at_most can't be negative or infinite: times={times}, at_most={at_most}")
+    rated = np.bincount(candidates.query_of_rows()[~unlabelled], minlength=candidates.queries).astype(np.float64)
+    if per_query == "average" and len(rated):
+        rated[:] = rated.mean()
+    most = len(candidates) if at_most is None else at_most
+    return np.minimum(np.floor(times * rated + 0.5), most).astype(np.int64)
+
+
+def _draw(rows: Ints, query: Ints, wanted: Ints, rng: int | np.random.Generator) -> Ints:
+    """At random and without repetition, `wanted[q]` of the rows of each query q; `query` rises."""
+    shuffled = np.lexsort((np.random.default_rng(rng).random(len(rows)), query))
+    first = np.searchsorted(query, np.arange(len(wanted)))
+    place = np.arange(len(rows)) - first[query]
+    return rows[shuffled[place < wanted[query]]]

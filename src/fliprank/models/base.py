@@ -1,0 +1,134 @@
+"""What a model is: named parameters, a score for each row, and its exact gradient by reverse mode.
+
+A model does not change. `prepared(train, rng)` gives one that has learnt the features of its training rows and starts
+from small random weights; `at(values)` gives the same structure with other parameter values. A new kind of model is one
+file with a class under `@register` and one line in `__init__.py`; saving and loading then follow from `structure` and
+`restore`.
+
+>>> from fliprank.models import Linear
+>>> rows = Candidates.of([1, 0], features=[[3.0], [1.0]], feature_names=["bm25"])
+>>> model = Linear().prepared(rows, 0).at([0.5, 2.0])
+>>> model.params.names, model.score(rows).tolist(), model.pullback(rows, [1.0, 0.0]).tolist()
+(('bias', 'w.bm25'), [2.5, -1.5], [1.0, 1.0])
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fliprank.arrays import Floats, frozen
+from fliprank.data.candidates import Candidates
+from fliprank.data.files import StrPath
+from fliprank.errors import UsageError
+from fliprank.models.folder import Record, read_folder, write_folder
+from fliprank.models.parameter_rows import from_rows, to_rows
+from fliprank.models.parameters import Parameters
+
+__all__ = ["KINDS", "Model", "Seed", "build", "describe", "load_model", "register", "row_gradient"]
+
+KINDS: dict[str, type[Model]] = {}
+"""Models by the name of their kind in model.json."""
+
+Seed = int | np.random.Generator
+M = TypeVar("M", bound="type[Model]")
+
+NONE = Parameters((), np.empty(0))
+
+
+def register(model: M) -> M:
+    """Make a kind of model known to `load_model`."""
+    KINDS[model.kind] = model
+    return model
+
+
+@dataclass(frozen=True, eq=False)
+class Model(ABC):
+    """A ranking function with parameters. Subclasses are frozen dataclasses."""
+
+    kind: ClassVar[str]
+    linear_in_params: ClassVar[bool] = False
+    """Whether scores are linear in the parameters, so that along any line of them an exact line search applies."""
+
+    params: Parameters = field(default=NONE, kw_only=True)
+
+    @abstractmethod
+    def score(self, candidates: Candidates) -> Floats:
+        """The score of each row."""
+
+    @abstractmethod
+    def pullback(self, candidates: Candidates, dscores: ArrayLike) -> Floats:
+        """The gradient with respect to `params.values` of a quantity whose gradient by the scores is `dscores`."""
+
+    @abstractmethod
+    def structure(self) -> dict[str, Any]:
+        """All but the parameters, as JSON: what `restore` builds the model from."""
+
+    @classmethod
+    @abstractmethod
+    def restore(cls, structure: Record) -> Self:
+        """The model of this structure, with default parameters; `structure` comes from a file and is not trusted."""
+
+    def prepared(self, train: Candidates, rng: Seed) -> Self:
+        """Ready to train: with what it must know of the training rows, and parameters to start from."""
+        return self
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can score: one that must be prepared first, was."""
+        return True
+
+    def initialised(self, rng: Seed) -> Self:
+        """With new initial values of the free parameters: random where the model needs them to be."""
+        return self.at(self.params.with_free(self.params.at(self.initial(np.random.default_rng(rng))).free_values))
+
+    def initial(self, rng: np.random.Generator) -> Floats:
+        """Values of all parameters to start from."""
+        return self.params.default
+
+    def at(self, values: ArrayLike | Parameters) -> Self:
+        """With other parameter values; with `Parameters`, also other bounds, fixed and shared ones."""
+        params = values if isinstance(values, Parameters) else self.params.at(values)
+        if params.names is not self.params.names and params.names != self.params.names:
+            raise UsageError(f"these are not the parameters of this {self.kind} model: they have other names")
+        return replace(self, params=params)
+
+    def save(self, folder: StrPath) -> None:
+        """Write the model to `folder`: whole or not at all. An older model there is replaced."""
+        if not self.ready:
+            raise UsageError(f"this {self.kind} model has nothing to save yet: train it, or call prepared(train, rng)")
+        rows, arrays = to_rows(self.params)
+        write_folder(folder, {**describe(self), "parameters": rows}, arrays)
+
+
+def load_model(folder: StrPath) -> Model:
+    """The model that `save` wrote to `folder`."""
+    record, arrays = read_folder(folder)
+    model = build(record)
+    return model.at(from_rows(record, model.params.names, arrays))
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """Kind and structure, as JSON; models made of models hold these of their parts."""
+    return {"kind": model.kind, "structure": model.structure()}
+
+
+def build(record: Record) -> Model:
+    """The model that `describe` gave, with default parameters."""
+    kind = KINDS.get(record.text("kind"))
+    if kind is None:
+        record.fail("kind", f"one of {', '.join(sorted(KINDS))}")
+    return kind.restore(record.record("structure"))
+
+
+def row_gradient(candidates: Candidates, dscores: ArrayLike) -> Floats:
+    """`dscores` as a vector, after checking that there is one number a row."""
+    given = np.asarray(dscores, np.float64)
+    if given.shape != (len(candidates),):
+        raise UsageError(f"dscores: expected a number for each of {len(candidates)} rows, got shape {given.shape}")
+    vector: Floats = frozen(given, np.float64)
+    return vector

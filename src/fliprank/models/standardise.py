@@ -1,0 +1,119 @@
+"""Standardisation: features of zero mean and unit standard deviation over the training rows (SoftRank, section 4.5).
+
+The scaler travels inside the model. Models never make a standardised copy of the features: they subtract the mean from
+a block of rows at a time, in float64, and carry the scale in their weights. A feature that is constant in training has
+scale 0: whatever value it takes later, it says nothing.
+
+>>> rows = Candidates.of([1, 0, 0, 1], features=[[1, 7], [3, 7], [5, 7], [7, 7]], feature_names=["bm25", "constant"])
+>>> scaler = Scaler.of(rows)
+>>> scaler.mean.tolist(), scaler.scale.round(6).tolist()
+([4.0, 7.0], [0.447214, 0.0])
+>>> scaler.standardised(rows)[0].round(6).tolist()
+[-1.341641, 0.0]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fliprank.arrays import Floats, Matrix, frozen
+from fliprank.data.candidates import Candidates
+from fliprank.errors import InputError
+
+__all__ = ["Scaler", "feature_matrix"]
+
+BLOCK = 1 << 13
+
+
+@dataclass(frozen=True, eq=False)
+class Scaler:
+    """Mean and 1 / standard deviation of each feature; 0 for the scale of one that is constant."""
+
+    names: tuple[str, ...]
+    mean: Floats
+    scale: Floats
+
+    def __post_init__(self) -> None:
+        for name in ("mean", "scale"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @classmethod
+    def of(cls, train: Candidates) -> Scaler:
+        """Measured on these rows."""
+        features, names = feature_matrix(train), train.feature_names
+        if not features.size:
+            raise InputError(f"nothing to learn from: {features.shape[0]} rows of {features.shape[1]} features")
+        if len(set(names)) < len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise InputError(f"two features are called {twice!r}")
+        # From the first row, so that a constant feature has mean and deviation exactly.
+        first = features[0].astype(np.float64)
+        mean = first + _mean(features, first, 1)
+        deviation = np.sqrt(_mean(features, mean, 2))
+        return cls(names, mean, np.divide(1.0, deviation, out=np.zeros(len(mean)), where=deviation > 0))
+
+    def matrix(self, candidates: Candidates) -> Matrix:
+        """The features of these candidates, raw, after checking that they are those of this scaler and all numbers."""
+        features = feature_matrix(candidates)
+        if candidates.feature_names != self.names:
+            raise _difference(self.names, candidates.feature_names)
+        return features
+
+    def standardised(self, candidates: Candidates) -> Floats:
+        """(x - mean) * scale: what a model sees."""
+        out: Floats = (self.matrix(candidates) - self.mean) * self.scale
+        return out
+
+
+def feature_matrix(candidates: Candidates) -> Matrix:
+    """The features of these candidates: an error where there are none, or where one is not a number."""
+    features = candidates.features
+    if features is None:
+        raise InputError("these candidates have no features", hint="read them from a feature file, or give features=")
+    if "features are numbers" not in candidates.memo:
+        _check_numbers(features, candidates.feature_names)
+        candidates.memo["features are numbers"] = True
+    return features
+
+
+def _mean(features: Matrix, origin: Floats, power: int) -> Floats:
+    """The mean of (x - origin)^power. In float64 the square of any float32 is far from overflow."""
+    total = np.zeros(features.shape[1])
+    for start in range(0, len(features), BLOCK):
+        total += ((features[start : start + BLOCK] - origin) ** power).sum(axis=0)
+    mean: Floats = total / len(features)
+    return mean
+
+
+def _check_numbers(features: Matrix, names: tuple[str, ...]) -> None:
+    bad = np.zeros(features.shape[1], np.int64)
+    for start in range(0, len(features), BLOCK):
+        fine = np.isfinite(features[start : start + BLOCK])
+        if not fine.all():
+            bad += (~fine).sum(axis=0)
+    if bad.any():
+        worst = [f"{names[k]} in {bad[k]:,} of {len(features):,} rows" for k in np.flatnonzero(bad)[:5]]
+        more = int((bad > 0).sum()) - len(worst)
+        said = "; ".join(worst) + (f"; and {more} more features" if more else "")
+        raise InputError(f"features that are not finite numbers: {said}", hint="fill them in, or drop these features")
+
+
+def _difference(expected: tuple[str, ...], found: tuple[str, ...]) -> InputError:
+    """What is wrong with feature names that are not those expected."""
+    if len(expected) != len(found):
+        return InputError(
+            f"the model was trained on {len(expected)} features, these candidates have {len(found)}",
+            hint=f"of a sparse feature file, read_letor(..., n_features={len(expected)}) reads the last ones too",
+        )
+    missing = [name for name in expected if name not in set(found)]
+    if missing:
+        return InputError(f"the model was trained on features that these candidates lack: {', '.join(missing[:5])}")
+    k = next(k for k, name in enumerate(expected) if found[k] != name)
+    return InputError(
+        f"the features stand in another order: feature {k + 1} is {found[k]}, the model expects {expected[k]}"
+    )

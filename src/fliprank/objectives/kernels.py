@@ -1,0 +1,23 @@
+"""Kernels whose sums and products may be reordered, so that they run in vector registers.
+
+Only reordering is allowed (not the assumption that nothing is infinite or NaN), and only where every term is finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from numba import njit
+
+__all__ = ["fast_kernel"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def fast_kernel(function: F) -> F:
+    """`fliprank.kernels.kernel`, with sums and products in any order."""
+    compiled: F = njit(
+        function, cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"}
+    )
+    return compiled
