@@ -171,5 +171,5 @@ def test_wrong_use_is_refused_with_words() -> None:
 def test_ids_of_a_frame_may_be_numbers_but_not_null(frame: type) -> None:
     rows = Candidates.from_frame(frame({"qid": [7.0, 8.0], "docid": [1, 2], "label": [1, 0]}))
     assert (rows.qids.tolist(), rows.docids and rows.docids.tolist()) == (["7", "8"], ["1", "2"])
-    with pytest.raises(InputError, match="column 'qid' is null in row 1"):
+    with pytest.raises(InputError, match="column 'qid' has no value in row 1"):
         Candidates.from_frame(frame({"qid": ["a", None], "label": [1, 0]}))

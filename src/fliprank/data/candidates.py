@@ -27,7 +27,7 @@ from fliprank.data.spans import bounds, span_indices
 from fliprank.data.terms import TermStatistics
 from fliprank.errors import InputError, UsageError
 
-__all__ = ["Candidates", "concat", "group_rows"]
+__all__ = ["Candidates", "column_ids", "concat", "group_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +157,8 @@ class Candidates:
             matrix[:, j] = _numbers(frame, name)
         return cls.of(
             _numbers(frame, label),
-            qid=_column_ids(frame, qid),
-            docids=None if docid is None else _column_ids(frame, docid),
+            qid=column_ids(frame, qid),
+            docids=None if docid is None else column_ids(frame, docid),
             features=matrix if features else None,
             feature_names=features,
         )
@@ -356,13 +356,13 @@ def _indices(chosen: ArrayLike, size: int, kind: str) -> Ints:
     return numbers
 
 
-def _column_ids(frame: Any, name: str) -> Ids:
-    """A column as ids; null is no id."""
-    values = frame[name].to_numpy()
-    missing = np.equal(values, None) | (values != values)
-    if missing.any():
-        raise InputError(f"column {name!r} is null in row {int(missing.argmax())}")
-    return Ids.of(values)
+def column_ids(frame: Any, name: str) -> Ids:
+    """A column of a polars or pandas frame as ids; null is no id."""
+    column = frame[name]
+    absent = (column.is_null() if hasattr(column, "is_null") else column.isna()).to_numpy()
+    if absent.any():
+        raise InputError(f"column {name!r} has no value in row {int(absent.argmax())}")
+    return Ids.of(column.to_numpy())
 
 
 def _numbers(frame: Any, name: str) -> Floats:

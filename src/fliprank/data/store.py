@@ -144,15 +144,20 @@ def _load(source: Path, key: str) -> tuple[Candidates, str] | None:
     """
     path = _cache_path(source)
     stamp, arrays = read_arrays(path)
-    signed, digest = _signature(source), stamp["digest"]
-    if stamp["key"] != key or stamp["written"] != path.stat().st_mtime_ns or stamp["signature"][0] != signed[0]:
+    signed, digest, note = _signature(source), stamp["digest"], stamp["note"]
+    if (
+        not isinstance(note, str)
+        or stamp["key"] != key
+        or stamp["written"] != path.stat().st_mtime_ns
+        or stamp["signature"][0] != signed[0]
+    ):
         return None
     if stamp["signature"] != signed or _racy(signed, stamp["written"]):
         if digest != content_digest(source):
             return None
         if not _racy(signed, _clock()):
             _save(source, {**stamp, "signature": signed}, arrays)
-    return _from_arrays(arrays), str(stamp["note"])
+    return _from_arrays(arrays), note
 
 
 def _save(source: Path, stamp: dict[str, Any], arrays: Arrays) -> None:

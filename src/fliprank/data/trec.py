@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fliprank.arrays import Bytes, Floats, Int32s, Ints, frozen
-from fliprank.data.candidates import Candidates
+from fliprank.data.candidates import Candidates, column_ids
 from fliprank.data.files import StrPath, atomic_write, read_bytes
 from fliprank.data.ids import Ids, compare_ids, factorize, find_duplicates, match
 from fliprank.data.numbers import parse_float
@@ -350,16 +350,8 @@ def _from_frame(frame: Any, kinds: Sequence[str]) -> tuple[Ints, Ids, Ids, Float
         names += [name for name in choices if name in columns][:1]
         if not names or names[-1] not in choices:
             raise InputError(f"the frame has no column {' or '.join(choices)}", hint=f"it has {', '.join(columns)}")
-    qid, docid = (_column_ids(frame, name) for name in names[:2])
+    qid, docid = (column_ids(frame, name) for name in names[:2])
     return _grouped(qid, docid, _finite(frame[names[2]].to_numpy(), names[2], qid, docid))
-
-
-def _column_ids(frame: Any, name: str) -> Ids:
-    column = frame[name]
-    absent = (column.is_null() if hasattr(column, "is_null") else column.isna()).to_numpy()
-    if absent.any():
-        raise InputError(f"column {name!r} has no value in row {int(absent.argmax())}")
-    return Ids.of(column.to_numpy())
 
 
 def _finite(values: Any, kind: str, qid: Ids, docid: Ids) -> Floats:
