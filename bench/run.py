@@ -1,0 +1,40 @@
+"""Measure everything and write bench/RESULTS.md: make bench"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import sys
+from pathlib import Path
+
+from timing import markdown
+
+HERE = Path(__file__).parent
+PARTS = {
+    "Evaluation": "evaluate",
+    "Reading LETOR files": "letor",
+    "Significance": "significance",
+}
+
+
+def main(wanted: list[str]) -> None:
+    told = [
+        "# Speed, side by side",
+        "",
+        f"Written by `make bench` on {os.cpu_count()} cores, Python {platform.python_version()}. Peers and fliprank run",
+        "in one process on the same data, warm; a ratio is the peer's time over ours unless the row says otherwise.",
+    ]
+    for title, module in PARTS.items():
+        if wanted and module not in wanted:
+            continue
+        print(f"{title} ...", file=sys.stderr)
+        told += ["", f"## {title}", "", markdown(importlib.import_module(module).rows())]
+    if wanted:
+        print("\n".join(told))
+    else:
+        (HERE / "RESULTS.md").write_text("\n".join(told) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
