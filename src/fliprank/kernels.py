@@ -7,8 +7,13 @@ after an installation compiles. Division by zero gives inf or nan, as in NumPy: 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
+
+# Idle threads sleep instead of spinning: on a machine that is also busy with other work, a spinning thread makes every
+# parallel loop wait for its time slice. OpenMP reads this when Numba starts its threads.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from numba import njit
 

@@ -71,6 +71,7 @@ class Candidates:
                 or queries < 0
                 or array[0] != 0
                 or array[-1] != size
+                or array.min() < 0
                 or (np.diff(array) < 0).any()
             ):
                 raise InputError(f"{name} must rise from 0 to {size} in {queries} steps")

@@ -109,7 +109,7 @@ def atomic_write(path: StrPath) -> Iterator[IO[bytes]]:
     try:
         with os.fdopen(handle, "wb") as raw:
             if target.suffix == ".gz":
-                with gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as zipped:
+                with gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0, compresslevel=6) as zipped:
                     yield cast(IO[bytes], zipped)
             else:
                 yield raw

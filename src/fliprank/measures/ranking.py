@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fliprank.arrays import Bytes, Floats, Int32s, Ints, frozen
 from fliprank.data.candidates import Candidates
@@ -67,13 +67,15 @@ def rank(scores: ArrayLike, candidates: Candidates, *, depth: int | None = None,
     judged = candidates.judgements
     ids = NO_IDS if ties == "rows" or candidates.docids is None else candidates.docids
     deep = np.iinfo(np.int64).max if depth is None else depth
-    found = _rank(values, candidates.offsets, judged.offsets, judged.row, judged.entry_of_row, deep, *ids.arrays)
+    bits = values.view(np.uint64)
+    found = _rank(values, bits, candidates.offsets, judged.offsets, judged.row, judged.entry_of_row, deep, *ids.arrays)
     return Ranking(candidates, values, depth, ties, judged.offsets, *found)
 
 
 @parallel_kernel
 def _rank(
     scores: Floats,
+    bits: NDArray[np.uint64],
     offsets: Ints,
     judged: Ints,
     row: Ints,
@@ -102,8 +104,8 @@ def _rank(
         if depth < size // 4:
             top = _select(low, high, depth, scores, buffer, start, length)
         else:
-            top = np.arange(low, high)
-            sort_rows(top, scores, buffer, start, length)
+            top = np.empty(size, np.int64)
+            sort_rows(low, high, scores, bits, buffer, start, length, top)
         found = first
         for r in range(min(depth, len(top))):
             e = entry_of_row[top[r]]
