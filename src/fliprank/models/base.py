@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from fliprank.arrays import Floats, frozen
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
-from fliprank.errors import UsageError
+from fliprank.errors import InputError, UsageError
 from fliprank.models.folder import Record, read_folder, write_folder
 from fliprank.models.parameter_rows import from_rows, to_rows
 from fliprank.models.parameters import Parameters
@@ -122,7 +122,10 @@ def build(record: Record) -> Model:
     kind = KINDS.get(record.text("kind"))
     if kind is None:
         record.fail("kind", f"one of {', '.join(sorted(KINDS))}")
-    return kind.restore(record.record("structure"))
+    try:
+        return kind.restore(record.record("structure"))
+    except UsageError as error:
+        raise InputError(f"structure: {error}", path=record.path) from error
 
 
 def row_gradient(candidates: Candidates, dscores: ArrayLike) -> Floats:

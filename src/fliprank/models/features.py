@@ -1,7 +1,9 @@
 """Models of standardised features: what the linear model and the network have in common.
 
-Rows are worked on in chunks that depend on their number alone, not on that of the threads, so that sums are the same on
-every machine. Within a chunk a block of rows at a time is centred into float64, small enough for the cache.
+Rows are worked on in chunks that depend on their number alone, so that sums are the same with any number of threads.
+Within a chunk, `load_tile` brings some rows at a time into the cache: centred, in float64, and turned, so that kernels
+add up many rows at once, each in the same order of features. Equal rows then have equal scores, to the last bit, in any
+set of candidates: a library's matrix product does not promise that.
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ from fliprank.models.folder import Record
 from fliprank.models.parameters import Parameters
 from fliprank.models.standardise import Scaler
 
-__all__ = ["FeatureModel", "centre", "chunks_of"]
+__all__ = ["TILE", "FeatureModel", "add_rows", "chunks_of", "load_tile", "tile_width"]
 
 CHUNK = 4096
 MOST_CHUNKS = 64
+TILE = 128
+"""Rows at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +68,9 @@ class FeatureModel(Model):
         """This model with the features of `structure`."""
         features = structure.records("features")
         names = tuple(feature.text("name") for feature in features)
-        for i, feature in enumerate(features):
+        for feature in features:
             if feature.number("scale") < 0:
                 feature.fail("scale", "a number that is not negative")
-            if names[i] in names[:i]:
-                feature.fail("name", "a name that no other feature has")
         mean, scale = ([feature.number(key) for feature in features] for key in ("mean", "scale"))
         return self._scaled(Scaler(names, np.array(mean, np.float64), np.array(scale, np.float64)))
 
@@ -79,8 +81,36 @@ def chunks_of(rows: int) -> int:
 
 
 @kernel
-def centre(features: Matrix, mean: Floats, start: int, stop: int, block: Floats) -> None:
-    """Write rows start:stop, less the mean, to the first columns of `block`."""
-    for row in range(start, stop):
+def tile_width(rows: int) -> int:
+    """How many columns a tile for at most this many rows needs."""
+    return min(TILE, rows)
+
+
+@kernel
+def load_tile(features: Matrix, mean: Floats, start: int, stop: int, tile: Floats) -> None:
+    """Write rows start:stop, less the mean, to the columns of `tile`; a feature is then one contiguous row of it."""
+    even = start + (stop - start) // 8 * 8
+    for low in range(start, even, 8):  # eight rows at a time: what is read of them stays in the nearest cache
+        column = low - start
         for k in range(len(mean)):
-            block[row - start, k] = np.float64(features[row, k]) - mean[k]
+            line, middle = tile[k], mean[k]
+            for i in range(8):
+                line[column + i] = np.float64(features[low + i, k]) - middle
+    for row in range(even, stop):
+        for k in range(len(mean)):
+            tile[k, row - start] = np.float64(features[row, k]) - mean[k]
+
+
+@kernel
+def add_rows(weights: Floats, tile: Floats, out: Floats) -> None:
+    """Add to each of `out` the weighted sum of its column of `tile`, four rows of the tile at a time."""
+    even = len(weights) // 4 * 4
+    for k in range(0, even, 4):
+        t0, t1, t2, t3 = tile[k], tile[k + 1], tile[k + 2], tile[k + 3]
+        w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        for r in range(len(out)):
+            out[r] += (w0 * t0[r] + w1 * t1[r]) + (w2 * t2[r] + w3 * t3[r])
+    for k in range(even, len(weights)):
+        t0, w0 = tile[k], weights[k]
+        for r in range(len(out)):
+            out[r] += w0 * t0[r]

@@ -29,6 +29,7 @@ import math
 import re
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -105,22 +106,34 @@ def write_folder(folder: StrPath, record: dict[str, Any], arrays: Arrays) -> Non
     target = Path(folder)
     _check_target(target)
     content = {"fliprank": "model", "version": VERSION, **record}
+    before = set(_array_files(target)) if target.exists() else None
     new: Path | None = None
     try:
         if arrays:
             data = _pack(arrays)
             digest = hashlib.sha256(data).hexdigest()
             new = target / f"arrays-{digest[:16]}.npz"
+            content["arrays"] = {"file": new.name, "sha256": digest}
             with atomic_write(new) as file:
                 file.write(data)
-            content["arrays"] = {"file": new.name, "sha256": digest}
         with atomic_write(target / "model.json") as file:
             file.write((_pretty(content) + "\n").encode())
-        for old in _array_files(target):
-            if old != new:
-                old.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"can't be written: {error.strerror or error}", path=target) from error
+    except BaseException as error:
+        _undo(target, new, before)
+        if isinstance(error, OSError):
+            raise InputError(f"can't be written: {error.strerror or error}", path=target) from error
+        raise
+    for old in (before or set()) - {new}:
+        old.unlink(missing_ok=True)
+
+
+def _undo(target: Path, new: Path | None, before: set[Path] | None) -> None:
+    """Remove what an unfinished writing left."""
+    with suppress(OSError):
+        if new is not None and new not in (before or ()):
+            new.unlink(missing_ok=True)
+        if before is None:
+            target.rmdir()
 
 
 def read_folder(folder: StrPath) -> tuple[Record, Arrays]:

@@ -22,13 +22,10 @@ from fliprank.arrays import Floats, Matrix
 from fliprank.data.candidates import Candidates
 from fliprank.kernels import kernel, parallel_kernel, prange
 from fliprank.models.base import register, row_gradient
-from fliprank.models.features import FeatureModel, centre, chunks_of
+from fliprank.models.features import TILE, FeatureModel, add_rows, chunks_of, load_tile, tile_width
 from fliprank.models.folder import Record
 
 __all__ = ["Linear"]
-
-BLOCK_SIZE = 8192
-"""Numbers in a block: few enough for the cache, and for BLAS to multiply it by a vector without threads of its own."""
 
 
 @register
@@ -90,14 +87,12 @@ def _gradient(features: Matrix, mean: Floats, dscores: Floats) -> Floats:
 def _score_rows(
     features: Matrix, mean: Floats, weights: Floats, bias: float, start: int, stop: int, out: Floats
 ) -> None:
-    rows = max(1, min(stop - start, BLOCK_SIZE // len(mean)))
-    block = np.empty((rows, len(mean)))
-    for low in range(start, stop, rows):
-        high = min(low + rows, stop)
-        centre(features, mean, low, high, block)
-        np.dot(block[: high - low], weights, out[low:high])
-        for row in range(low, high):
-            out[row] += bias
+    tile = np.empty((len(mean), tile_width(stop - start)))
+    for low in range(start, stop, TILE):
+        high = min(low + TILE, stop)
+        load_tile(features, mean, low, high, tile)
+        out[low:high] = bias
+        add_rows(weights, tile, out[low:high])
 
 
 @parallel_kernel
@@ -109,12 +104,9 @@ def _score_chunks(features: Matrix, mean: Floats, weights: Floats, bias: float, 
 
 @kernel
 def _pull_rows(features: Matrix, mean: Floats, dscores: Floats, start: int, stop: int, total: Floats) -> None:
-    rows = max(1, min(stop - start, BLOCK_SIZE // len(mean)))
-    block = np.empty((rows, len(mean)))
-    for low in range(start, stop, rows):
-        high = min(low + rows, stop)
-        centre(features, mean, low, high, block)
-        total += np.dot(dscores[low:high], block[: high - low])
+    for row in range(start, stop):
+        for k in range(len(mean)):
+            total[k] += dscores[row] * (features[row, k] - mean[k])
 
 
 @parallel_kernel

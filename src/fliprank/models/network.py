@@ -1,7 +1,7 @@
 """The two-layer net: f(x) = b3 + sum_j w32_j tanh(b2_j + sum_k w21_jk x_k) (nested ranker, section 2.1).
 
-x are the standardised features. Arithmetic is float64 throughout: gradients are exact to rounding, and since BLAS on
-blocks in the cache and a tanh that the compiler can vectorise do the work, it costs little more than reading the rows.
+x are the standardised features. Arithmetic is float64 throughout, so that gradients are exact to rounding. Rows are
+read once, as many at a time as fit the cache, and tanh is one that the compiler can vectorise.
 
 >>> from fliprank.data.candidates import Candidates
 >>> rows = Candidates.of([1, 0], features=[[3.0], [1.0]], feature_names=["bm25"])
@@ -25,15 +25,14 @@ from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
 from fliprank.kernels import kernel, parallel_kernel, prange
 from fliprank.models.base import register, row_gradient
-from fliprank.models.features import FeatureModel, centre, chunks_of
+from fliprank.models.features import TILE, FeatureModel, add_rows, chunks_of, load_tile, tile_width
 from fliprank.models.folder import Record
 
 __all__ = ["Network"]
 
-MOST_HIDDEN = 4096
-BLOCK_ROWS = 256
-BLOCK_PRODUCTS = 1 << 18
-"""Multiplications for a block of rows: up to here BLAS starts no threads of its own."""
+MOST_PARAMETERS = 4_000_000
+BLAS_PRODUCTS = 1 << 18
+"""Multiplications up to which BLAS starts no threads of its own, which would be in the way of ours."""
 
 
 @register
@@ -47,10 +46,12 @@ class Network(FeatureModel):
     def __post_init__(self) -> None:
         if self.hidden == 0:
             raise UsageError("a network with no hidden nodes is a linear model: use Linear()")
-        if not 0 < self.hidden <= MOST_HIDDEN:
-            raise UsageError(f"hidden must be a number of nodes from 1 to {MOST_HIDDEN}, not {self.hidden}")
+        if not isinstance(self.hidden, int) or self.hidden < 0:
+            raise UsageError(f"hidden must be a number of nodes, not {self.hidden!r}")
 
     def parameter_names(self, features: tuple[str, ...]) -> list[str]:
+        if self.hidden * (len(features) + 2) > MOST_PARAMETERS:
+            raise UsageError(f"{self.hidden} nodes for {len(features)} features: over {MOST_PARAMETERS:,} parameters")
         nodes = range(1, self.hidden + 1)
         first = [f"w21.{j}.{feature}" for j in nodes for feature in features]
         return [*first, *(f"b2.{j}" for j in nodes), *(f"w32.{j}" for j in nodes), "b3"]
@@ -63,11 +64,14 @@ class Network(FeatureModel):
         return np.concatenate([first, np.zeros(nodes), second, [0.0]])
 
     def _layers(self) -> tuple[Floats, Floats, np.float64]:
-        """(w21 in units of the raw features, with b2 as last column; w32; b3)"""
+        """(w21 in units of the raw features, with b2 as the next column; w32; b3), as the kernels take them.
+
+        They work on 2 nodes and 4 features at a time: weights of 0 fill up what is missing.
+        """
         scaler, values, nodes = self._scaler(), self.params.values, self.hidden
-        first = np.empty((nodes, len(scaler) + 1))
-        np.multiply(values[: -2 * nodes - 1].reshape(nodes, -1), scaler.scale, out=first[:, :-1])
-        first[:, -1] = values[-2 * nodes - 1 : -nodes - 1]
+        first = np.zeros((nodes + nodes % 2, len(scaler) + 4 - len(scaler) % 4))
+        np.multiply(values[: -2 * nodes - 1].reshape(nodes, -1), scaler.scale, out=first[:nodes, : len(scaler)])
+        first[:nodes, len(scaler)] = values[-2 * nodes - 1 : -nodes - 1]
         return first, values[-nodes - 1 : -1], values[-1]
 
     def score(self, candidates: Candidates) -> Floats:
@@ -81,24 +85,21 @@ class Network(FeatureModel):
 
     def pullback(self, candidates: Candidates, dscores: ArrayLike) -> Floats:
         scaler, given = self._scaler(), row_gradient(candidates, dscores)
-        features, (w21, w32, _) = scaler.matrix(candidates), self._layers()
-        parts = np.zeros((chunks_of(len(features)), self.hidden, len(scaler) + 2))
+        features, (w21, w32, _), count = scaler.matrix(candidates), self._layers(), len(scaler)
+        parts = np.zeros((chunks_of(len(features)), w21.shape[0], w21.shape[1] + 1))
         if len(parts) == 1:
             _pull_rows(features, scaler.mean, w21, w32, given, 0, len(features), parts[0])
         else:
             _pull_chunks(features, scaler.mean, w21, w32, given, parts)
-        total = parts.sum(axis=0)
-        return np.concatenate([(total[:, :-2] * scaler.scale).ravel(), total[:, -2], total[:, -1], [given.sum()]])
+        total = parts.sum(axis=0)[: self.hidden]
+        return np.concatenate([(total[:, :count] * scaler.scale).ravel(), total[:, count], total[:, -1], [given.sum()]])
 
     def structure(self) -> dict[str, Any]:
         return {"hidden": self.hidden, **super().structure()}
 
     @classmethod
     def restore(cls, structure: Record) -> Self:
-        hidden = structure.integer("hidden")
-        if not 0 < hidden <= MOST_HIDDEN:
-            structure.fail("hidden", f"a number of nodes from 1 to {MOST_HIDDEN}")
-        return cls(hidden=hidden)._restored(structure)
+        return cls(hidden=structure.integer("hidden"))._restored(structure)
 
 
 @kernel
@@ -118,27 +119,34 @@ def _tanh(values: Floats) -> None:
 
 
 @kernel
-def _blocks(w21: Floats, rows: int) -> tuple[Floats, Floats]:
-    """Room for a block of at most this many rows: (features and a last column of 1, which b2 multiplies; nodes)."""
-    size = max(1, min(rows, BLOCK_ROWS, max(16, BLOCK_PRODUCTS // w21.size)))
-    return np.ones((size, w21.shape[1])), np.empty((size, w21.shape[0]))
+def _nodes(features: Matrix, mean: Floats, w21: Floats, start: int, stop: int, tile: Floats, nodes: Floats) -> None:
+    """Set `nodes` to the values of the hidden nodes for rows start:stop."""
+    load_tile(features, mean, start, stop, tile)
+    nodes[:] = 0.0
+    for j in range(0, w21.shape[0], 2):
+        node, next_node = nodes[j], nodes[j + 1]
+        for k in range(0, w21.shape[1], 4):
+            t0, t1, t2, t3 = tile[k], tile[k + 1], tile[k + 2], tile[k + 3]
+            v0, v1, v2, v3 = w21[j, k], w21[j, k + 1], w21[j, k + 2], w21[j, k + 3]
+            w0, w1, w2, w3 = w21[j + 1, k], w21[j + 1, k + 1], w21[j + 1, k + 2], w21[j + 1, k + 3]
+            for r in range(len(node)):
+                x0, x1, x2, x3 = t0[r], t1[r], t2[r], t3[r]
+                node[r] += (v0 * x0 + v1 * x1) + (v2 * x2 + v3 * x3)
+                next_node[r] += (w0 * x0 + w1 * x1) + (w2 * x2 + w3 * x3)
+    _tanh(nodes.reshape(-1))
 
 
 @kernel
 def _score_rows(
     features: Matrix, mean: Floats, w21: Floats, w32: Floats, b3: float, start: int, stop: int, out: Floats
 ) -> None:
-    block, nodes = _blocks(w21, stop - start)
-    for low in range(start, stop, len(block)):
-        high = min(low + len(block), stop)
-        centre(features, mean, low, high, block)
-        np.dot(block[: high - low], w21.T, nodes[: high - low])
-        _tanh(nodes[: high - low].reshape(-1))
-        for row in range(low, high):
-            total = b3
-            for j in range(len(w32)):
-                total += w32[j] * nodes[row - low, j]
-            out[row] = total
+    tile = np.ones((w21.shape[1], tile_width(stop - start)))  # the row below the features: b2 multiplies it
+    nodes = np.empty((w21.shape[0], tile.shape[1]))
+    for low in range(start, stop, TILE):
+        high = min(low + TILE, stop)
+        _nodes(features, mean, w21, low, high, tile, nodes)
+        out[low:high] = b3
+        add_rows(w32, nodes, out[low:high])
 
 
 @parallel_kernel
@@ -154,22 +162,28 @@ def _score_chunks(
 def _pull_rows(
     features: Matrix, mean: Floats, w21: Floats, w32: Floats, dscores: Floats, start: int, stop: int, total: Floats
 ) -> None:
-    """Add to `total` (nodes x (features, b2, w32)) the gradient of rows start:stop."""
-    block, nodes = _blocks(w21, stop - start)
-    product = np.empty(w21.shape)
-    for low in range(start, stop, len(block)):
-        high = min(low + len(block), stop)
-        centre(features, mean, low, high, block)
-        np.dot(block[: high - low], w21.T, nodes[: high - low])
-        _tanh(nodes[: high - low].reshape(-1))
-        for row in range(high - low):
-            given = dscores[low + row]
-            for j in range(len(w32)):
-                node = nodes[row, j]
-                total[j, -1] += given * node
-                nodes[row, j] = given * w32[j] * (1.0 - node * node)
-        np.dot(nodes[: high - low].T, block[: high - low], product)
-        total[:, :-1] += product
+    """Add to `total`, a row a node, the gradient of rows start:stop by w21 and b2 and, in the last column, w32."""
+    tile = np.ones((w21.shape[1], tile_width(stop - start)))  # the row below the features: b2 multiplies it
+    nodes = np.empty((w21.shape[0], tile.shape[1]))
+    given, product = np.zeros(tile.shape[1]), np.empty(w21.shape)
+    step = max(1, BLAS_PRODUCTS // max(1, tile.size))
+    for low in range(start, stop, TILE):
+        high = min(low + TILE, stop)
+        _nodes(features, mean, w21, low, high, tile, nodes)
+        for r in range(len(given)):  # columns beyond the last row are left over from an earlier block: 0 for them
+            given[r] = dscores[low + r] if low + r < high else 0.0
+        for j in range(len(w32)):
+            node, weight, through = nodes[j], w32[j], 0.0
+            for r in range(len(given)):
+                value = node[r]
+                through += given[r] * value
+                node[r] = given[r] * weight * (1.0 - value * value)
+            total[j, -1] += through
+        for j in range(0, len(w32), step):
+            np.dot(nodes[j : j + step], tile.T, product[j : j + step])
+        for j in range(len(w32)):
+            for k in range(w21.shape[1]):
+                total[j, k] += product[j, k]
 
 
 @parallel_kernel

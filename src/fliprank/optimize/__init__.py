@@ -1,0 +1,1 @@
+"""Finding parameters: by gradient on a smooth objective, chosen by the measure on validation queries."""

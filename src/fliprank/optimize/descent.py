@@ -1,0 +1,118 @@
+"""Gradient descent for today: L-BFGS on the whole training set, or Adam on mini-batches of queries.
+
+L-BFGS wants a cost whose gradient is its own: all objectives but LambdaRank, whose gradient belongs to no function
+(Taylor et al. 2008, section 2.4). Adam takes any. Both stop early on validation queries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fliprank.arrays import Floats, Ints
+from fliprank.data.candidates import Candidates
+from fliprank.objectives.base import Objective
+from fliprank.optimize.cost import Cost
+from fliprank.optimize.fit import Recorder
+
+__all__ = ["Adam", "Lbfgs", "descent"]
+
+
+@dataclass(frozen=True)
+class Lbfgs:
+    """SciPy's L-BFGS-B; an epoch is one of its iterations."""
+
+    epochs: int = 100
+    l2: float = 1e-3
+
+    def run(self, recorder: Recorder, objective: Objective, rng: np.random.Generator) -> None:
+        """Go down from the model's parameters, or from where the recorder's checkpoint is."""
+        from scipy.optimize import minimize
+
+        params = recorder.model.params
+        cost = Cost(recorder.model, recorder.train, objective, self.l2)
+        latest: dict[bytes, float] = {}
+
+        def function(values: Floats) -> tuple[float, Floats]:
+            value, gradient = cost.value_and_grad(values)
+            latest[values.tobytes()] = value
+            return value, gradient
+
+        def callback(values: Floats) -> None:
+            value = latest.get(values.tobytes(), float("nan"))
+            latest.clear()
+            if not recorder.epoch(values, value):
+                raise StopIteration
+
+        start = recorder.state.get("values", params.free_values)
+        left = self.epochs - len(recorder.trail)
+        if not recorder.trail and not recorder.epoch(start, cost.value_and_grad(start)[0]):
+            return
+        limits = list(zip(params.free_lower, params.free_upper, strict=True))
+        result = minimize(
+            function, start, jac=True, method="L-BFGS-B", bounds=limits, callback=callback, options={"maxiter": left}
+        )
+        if result.status == 0:
+            recorder.stopped = "converged"
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Adam (Kingma & Ba 2015) on mini-batches of queries, in a new random order each epoch; the rate falls to 0.
+
+    `batch` queries a step; the whole training set where there are no more.
+    """
+
+    epochs: int = 60
+    rate: float = 0.03
+    batch: int = 64
+    l2: float = 1e-3
+
+    def run(self, recorder: Recorder, objective: Objective, rng: np.random.Generator) -> None:
+        """Go down from the model's parameters, or from where the recorder's checkpoint is."""
+        params, train = recorder.model.params, recorder.train
+        start = params.free_values
+        values, mean, square, seeds = (
+            recorder.state.get(name, first)
+            for name, first in (
+                ("values", start),
+                ("mean", np.zeros(len(start))),
+                ("square", np.zeros(len(start))),
+                ("seed", np.array([float(rng.integers(2**52))])),
+            )
+        )
+        if not recorder.trail:
+            value, _ = Cost(recorder.model, train, objective, self.l2).value_and_grad(values)
+            recorder.epoch(values, value, mean=mean, square=square, seed=seeds)
+        steps = -(-train.queries // self.batch)
+        for epoch in range(len(recorder.trail), self.epochs + 1):
+            # Each epoch's order depends on the seed and its number only, so that a resumed run is the same run.
+            order = np.random.default_rng([int(seeds[0]), epoch]).permutation(train.queries)
+            total = 0.0
+            for step, chosen in enumerate(np.array_split(order, steps)):
+                cost = Cost(recorder.model, _batch(train, chosen), objective, self.l2)
+                value, gradient = cost.value_and_grad(values)
+                total += value * len(chosen) / train.queries
+                count = (epoch - 1) * steps + step + 1
+                rate = self.rate * 0.5 * (1 + np.cos(np.pi * count / (self.epochs * steps + 1)))
+                mean = 0.9 * mean + 0.1 * gradient
+                square = 0.999 * square + 0.001 * gradient**2
+                move = (mean / (1 - 0.9**count)) / (np.sqrt(square / (1 - 0.999**count)) + 1e-8)
+                values = np.clip(values - rate * move, params.free_lower, params.free_upper)
+            if not recorder.epoch(values, total, float(rate), mean=mean, square=square, seed=seeds):
+                return
+
+
+def descent(objective: Objective, method: Literal["auto", "lbfgs", "adam"] = "auto", **settings: float) -> Lbfgs | Adam:
+    """The method by name; "auto" is Adam for LambdaRank and L-BFGS for the others."""
+    if method == "auto":
+        method = "adam" if objective.name == "lambdarank" else "lbfgs"
+    kind = Adam if method == "adam" else Lbfgs
+    return kind(**{name: value for name, value in settings.items() if name in kind.__dataclass_fields__})  # type: ignore[arg-type]
+
+
+def _batch(train: Candidates, queries: Ints) -> Candidates:
+    """Some queries of the training set; all of them is the set itself, whose memo is kept."""
+    return train if len(queries) == train.queries else train.select(np.sort(queries))
