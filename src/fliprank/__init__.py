@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fliprank.data.anyfile import read_candidates as read_candidates
     from fliprank.data.beir import read_beir as read_beir
     from fliprank.data.candidates import Candidates as Candidates
     from fliprank.data.candidates import concat as concat
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fliprank.data.parquet import write_parquet as write_parquet
     from fliprank.data.statistics import read_statistics as read_statistics
     from fliprank.data.statistics import write_statistics as write_statistics
+    from fliprank.data.subsample import subsample as subsample
     from fliprank.data.trec import Qrels as Qrels
     from fliprank.data.trec import Run as Run
     from fliprank.data.trec import judge as judge
@@ -35,7 +37,24 @@ if TYPE_CHECKING:
     from fliprank.experiment.evaluation import Evaluation as Evaluation
     from fliprank.experiment.evaluation import compare as compare
     from fliprank.experiment.evaluation import evaluate as evaluate
+    from fliprank.experiment.training import train as train
     from fliprank.measures import parse_measure as parse_measure
+    from fliprank.models import Linear as Linear
+    from fliprank.models import Model as Model
+    from fliprank.models import Network as Network
+    from fliprank.models import Parameters as Parameters
+    from fliprank.models import load_model as load_model
+    from fliprank.objectives import MSE as MSE
+    from fliprank.objectives import LambdaRank as LambdaRank
+    from fliprank.objectives import RankNet as RankNet
+    from fliprank.objectives import SoftAP as SoftAP
+    from fliprank.objectives import SoftNDCG as SoftNDCG
+    from fliprank.objectives import SoftP as SoftP
+    from fliprank.objectives import SoftRecall as SoftRecall
+    from fliprank.objectives import SoftRR as SoftRR
+    from fliprank.objectives import parse_objective as parse_objective
+    from fliprank.objectives import rank_distribution as rank_distribution
+    from fliprank.optimize.fit import Fit as Fit
 
 __version__ = "0.1.0"
 
@@ -46,9 +65,26 @@ _HOMES = {
     "fliprank.data.parquet": ("read_parquet", "write_parquet"),
     "fliprank.data.statistics": ("read_statistics", "write_statistics"),
     "fliprank.data.trec": ("Qrels", "Run", "judge", "read_qrels", "read_run", "write_qrels", "write_run"),
+    "fliprank.data.subsample": ("subsample",),
+    "fliprank.data.anyfile": ("read_candidates",),
     "fliprank.errors": ("FliprankError", "InputError", "UsageError"),
     "fliprank.experiment.evaluation": ("Evaluation", "compare", "evaluate"),
+    "fliprank.experiment.training": ("train",),
     "fliprank.measures": ("parse_measure",),
+    "fliprank.models": ("Linear", "Model", "Network", "Parameters", "load_model"),
+    "fliprank.objectives": (
+        "LambdaRank",
+        "MSE",
+        "RankNet",
+        "SoftAP",
+        "SoftNDCG",
+        "SoftP",
+        "SoftRR",
+        "SoftRecall",
+        "parse_objective",
+        "rank_distribution",
+    ),
+    "fliprank.optimize.fit": ("Fit",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

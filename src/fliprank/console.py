@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -14,8 +14,19 @@ from rich.table import Table
 if TYPE_CHECKING:
     from fliprank.experiment.evaluation import Evaluation
     from fliprank.experiment.significance import Comparison
+    from fliprank.experiment.trained import Result
+    from fliprank.optimize.fit import Epoch
 
-__all__ = ["comparison_tables", "explanation", "mean_table", "query_table", "show", "working"]
+__all__ = [
+    "comparison_tables",
+    "explanation",
+    "mean_table",
+    "query_table",
+    "show",
+    "training_progress",
+    "training_table",
+    "working",
+]
 
 
 def show(*things: Table | str) -> None:
@@ -70,6 +81,44 @@ def query_table(result: Evaluation) -> Table:
     return table
 
 
+@contextmanager
+def training_progress(name: str) -> Iterator[Callable[[int, int, Epoch], None]]:
+    """A line on standard error that shows the runs of a training and their measures; silent without a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda run, runs, epoch: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    text = "{task.description} run {task.fields[run]} epoch {task.fields[epoch]}  "
+    text += "train {task.fields[train]:.4f}  valid {task.fields[valid]:.4f}  best {task.fields[best]:.4f}"
+    best, seen = float("-inf"), set[int]()
+    with Progress(TextColumn(text), BarColumn(), TimeElapsedColumn(), console=Console(stderr=True)) as progress:
+        start: dict[str, Any] = {"run": "-", "epoch": 0, "train": 0.0, "valid": 0.0, "best": 0.0}
+        task = progress.add_task(name or "training", total=None, **start)
+
+        def watch(run: int, runs: int, epoch: Epoch) -> None:
+            nonlocal best
+            best = max(best, epoch.train if math.isnan(epoch.valid) else epoch.valid)
+            seen.add(run)
+            told: dict[str, Any] = {"run": f"{run + 1}/{runs}", "epoch": epoch.number, "best": best}
+            progress.update(task, total=runs, completed=len(seen) - 1, train=epoch.train, valid=epoch.valid, **told)
+
+        yield watch
+
+
+def training_table(result: Result) -> Table:
+    """Train, validation and test figures; with folds, a line each and their mean."""
+    means = result.means()
+    measures = list(next(iter(means.values())))
+    table = _table("", ["set", *measures])
+    for part, mean in means.items():
+        if len(result.folds) > 1:
+            for name, fold in result.folds.items():
+                table.add_row(f"{part} {_plain(name)}", *(f"{fold[part][m]:.4f}" for m in measures))
+        table.add_row(f"{part} mean" if len(result.folds) > 1 else part, *(f"[bold]{mean[m]:.4f}[/]" for m in measures))
+    return table
+
+
 def explanation(told: list[tuple[str, str]]) -> Table:
     """What the printed numbers depend on."""
     table = Table(title="What these numbers mean", title_justify="left", show_header=False, box=None)
@@ -83,7 +132,7 @@ def explanation(told: list[tuple[str, str]]) -> Table:
 def _table(title: str, columns: list[str]) -> Table:
     table = Table(title=_plain(title) or None, title_justify="left", title_style="bold")
     for name in columns:
-        left = name in ("run", "measure", "query")
+        left = name in ("run", "measure", "query", "set")
         table.add_column(name, justify="left" if left else "right", overflow="fold", no_wrap=not left)
     return table
 

@@ -30,6 +30,7 @@ from fliprank.errors import InputError, UsageError
 from fliprank.experiment.significance import Comparison, compare_values
 from fliprank.measures.base import Measure
 from fliprank.measures.conventions import EMPTY, Convention, Reading, find_convention
+from fliprank.models.base import Model
 
 __all__ = ["DEFAULT_MEASURES", "Evaluation", "compare", "evaluate"]
 
@@ -85,8 +86,11 @@ def evaluate(
 
     `qrels`: a TREC or BEIR qrels file, a `Qrels`, {query: {document: label}}, or a frame; then a run is a TREC run
     file, a `Run`, {query: {document: score}}, or a frame. Or `qrels` is a LETOR file or `Candidates`, and a run is a
-    file with one score a line, or an array. `runs` is one run, a list of them, or {name: run}.
+    file with one score a line, or an array. `runs` is one run, a list of them, or {name: run}. A model and rows
+    do, too: `evaluate(model, rows, measures)`.
     """
+    if isinstance(qrels, Model):  # evaluate(model, rows, measures)
+        qrels, runs = runs, {"model": qrels.score(runs)}
     settled = find_convention(convention)
     names = [measures] if isinstance(measures, str | Measure) else list(measures)
     readings = {reading.label: reading for reading in map(settled.read, names)}

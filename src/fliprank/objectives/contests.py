@@ -11,12 +11,10 @@ import math
 
 from fliprank.arrays import Floats
 from fliprank.kernels import kernel
-from fliprank.objectives.tables import NORMAL_REACH, lookup
+from fliprank.objectives.kernels import fast_kernel
+from fliprank.objectives.smooth import NORMAL_REACH, normal
 
 __all__ = ["contested", "hold_contests"]
-
-REACH = NORMAL_REACH - 1e-6
-"""A little inside the table's end, so that rounding stays within it."""
 
 
 @kernel
@@ -26,7 +24,7 @@ def contested(ranked: Floats, variance: Floats, widest: float, j: int) -> tuple[
     `variance` holds one value a place, or one for all; `widest` is the largest.
     """
     own = variance[j] if len(variance) > 1 else variance[0]
-    reach = REACH * math.sqrt(own + widest)
+    reach = NORMAL_REACH * math.sqrt(own + widest)
     return _first_below(ranked, ranked[j] + reach, 0, j), _first_below(ranked, ranked[j] - reach, j, len(ranked))
 
 
@@ -42,23 +40,24 @@ def _first_below(ranked: Floats, bound: float, low: int, high: int) -> int:
     return low
 
 
-@kernel
-def hold_contests(
-    ranked: Floats, variance: Floats, first: int, last: int, j: int, normal: Floats, pi: Floats, density: Floats
-) -> int:
-    """Fill pi[k] with the probability that the k-th of places first to last - 1 but j beats j; how many there are.
+@fast_kernel
+def hold_contests(ranked: Floats, variance: Floats, first: int, last: int, j: int, pi: Floats, density: Floats) -> int:
+    """Fill pi[k] with the probability that place first + k beats place j, up to place last - 1; how many there are.
 
-    density[k] is the derivative of pi[k] with respect to its score, and the negative of that with respect to j's.
+    density[k] is the derivative of pi[k] with respect to its score, and the negative of that with respect to j's. The
+    document itself is among them and never wins, which changes nothing.
     """
-    shared, own, count = len(variance) == 1, ranked[j], 0
-    scale = 1.0 / math.sqrt(2.0 * variance[0])
-    for i in range(first, last):
-        if i == j:
-            continue
-        if not shared:
-            scale = 1.0 / math.sqrt(variance[i] + variance[j])
-        x = min(max((ranked[i] - own) * scale, -7.0), 7.0)
-        probability, slope = lookup(normal, 7.0, x)
-        pi[count], density[count] = probability, slope * scale
-        count += 1
-    return count
+    own, scores = ranked[j], ranked[first:last]
+    if len(variance) == 1:
+        scale = 1.0 / math.sqrt(2.0 * variance[0])
+        for i in range(len(scores)):
+            pi[i], slope = normal((scores[i] - own) * scale)
+            density[i] = slope * scale
+    else:
+        noise, noises = variance[j], variance[first:last]
+        for i in range(len(scores)):
+            inverse = 1.0 / math.sqrt(noises[i] + noise)
+            pi[i], slope = normal((scores[i] - own) * inverse)
+            density[i] = slope * inverse
+    pi[j - first], density[j - first] = 0.0, 0.0
+    return len(scores)

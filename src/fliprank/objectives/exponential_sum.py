@@ -4,8 +4,8 @@ A completely monotone discount is such a sum of many terms; a few suffice for th
 discount is the same sum of generating functions, E[D(r)] = sum of a_m E[z_m^r], and no rank distribution is needed.
 
 Non-negative least squares on a fine grid of exponents finds a long sum; projecting it onto its M main components over
-the query's ranks (the terms form a symmetric matrix, whose compression has its own z_m and a_m = b_m^2) shortens it: for
-1/log2(2 + r) and 1e-6, M is 9 for 64 documents, 15 for 2048.
+the query's ranks (the z form a diagonal matrix, whose compression has z_m as eigenvalues and a_m as squares) shortens
+it. For 1/log2(2 + r) and 1e-6, M is 9 for 64 documents and 15 for 2048.
 
 >>> short = exponential_sum("log2", 64, 1e-6)
 >>> r = np.arange(64)
@@ -24,9 +24,10 @@ from scipy.optimize import nnls
 
 from fliprank.arrays import Floats, Ints, frozen
 from fliprank.data.spans import bounds
+from fliprank.errors import UsageError
 from fliprank.objectives.kernels import fast_kernel
 
-__all__ = ["CURVES", "ExponentialSum", "Nodes", "expected_by_nodes", "exponential_sum", "nodes_of"]
+__all__ = ["CURVES", "ExponentialSum", "Nodes", "checked_tol", "expected_by_nodes", "exponential_sum", "nodes_of"]
 
 CURVES: dict[str, Callable[[Floats], Floats]] = {
     "log2": lambda r: 1 / np.log2(2.0 + r),
@@ -74,6 +75,12 @@ def exponential_sum(curve: str, size: int, tol: float) -> ExponentialSum:
     return _padded(*best)
 
 
+def checked_tol(name: str, tol: float) -> None:
+    """An error where a tolerance is none that can be kept."""
+    if not 1e-9 <= tol <= 0.01:
+        raise UsageError(f"{name}(tol={tol!r}): tol is from 1e-9 to 0.01")
+
+
 def _gauss_legendre(count: int) -> tuple[Floats, Floats]:
     """1 / (1 + r) is the integral of z^r from 0 to 1; `count` nodes are exact for r < 2 count."""
     x, weight = np.polynomial.legendre.leggauss(count)
@@ -119,9 +126,7 @@ NEGLIGIBLE = 1e-17
 
 
 @fast_kernel
-def expected_by_nodes(
-    pi: Floats, count: int, sure: int, z: Floats, weight: Floats, first: int, last: int, slope: Floats, want: bool
-) -> float:
+def expected_by_nodes(pi: Floats, count: int, sure: int, z: Floats, weight: Floats, slope: Floats, want: bool) -> float:
     """sum of weight_m x the product over contests of 1 - pi (1 - z_m): E[D(rank)] of a document that `sure` others
     beat for certain and that loses contest i < count with probability pi[i].
 
@@ -130,7 +135,7 @@ def expected_by_nodes(
     total = 0.0
     if want:
         slope[:count] = 0.0
-    for m in range(first, last, 3):
+    for m in range(0, len(z), 3):
         a0, a1, a2 = weight[m] * z[m] ** sure, weight[m + 1] * z[m + 1] ** sure, weight[m + 2] * z[m + 2] ** sure
         if a0 + a1 + a2 < NEGLIGIBLE:
             continue

@@ -27,7 +27,8 @@ from fliprank.measures.law import Above, Ranks, discount_at
 from fliprank.measures.names import parse_measure
 from fliprank.objectives.base import Objective, register
 from fliprank.objectives.gains import labels_of
-from fliprank.objectives.tables import LOGISTIC, softplus
+from fliprank.objectives.kernels import fast_kernel
+from fliprank.objectives.smooth import softplus
 
 __all__ = ["LambdaRank"]
 
@@ -37,8 +38,8 @@ __all__ = ["LambdaRank"]
 class LambdaRank(Objective):
     """The cost of pairs in the wrong order, each weighed by what the measure would change if the two swapped ranks.
 
-    Sum over pairs of different labels of |change| x log(1 + e^(-sigma (s1 - s2))), the changes held fixed at the current
-    ranks: the gradient is exact for this cost as long as no two documents swap. `sigma` scales the scores.
+    Sum over pairs of different labels of |change| x log(1 + e^(-sigma (s1 - s2))), the changes held fixed at the
+    current ranks: the gradient is exact for this cost as long as no two documents swap. `sigma` scales the scores.
     """
 
     name: ClassVar[str] = "lambdarank"
@@ -66,7 +67,7 @@ class LambdaRank(Objective):
         order = order_rows(scores, candidates.offsets, candidates.docids)
         labels, entries = labels_of(candidates), candidates.judgements.entry_of_row
         of_law = (law.gain, law.discount, law.limit, law.above)
-        return _lambdas(scores, labels, order, candidates.offsets, entries, *of_law, share, self.sigma, LOGISTIC)
+        return _lambdas(scores, labels, order, candidates.offsets, entries, *of_law, share, self.sigma)
 
 
 @lru_cache
@@ -90,7 +91,6 @@ def _lambdas(
     above: int,
     share: Floats,
     sigma: float,
-    logistic: Floats,
 ) -> tuple[Floats, Floats]:
     values, gradient = np.zeros(len(offsets) - 1), np.zeros(len(scores))
     for q in prange(len(offsets) - 1):
@@ -106,13 +106,12 @@ def _lambdas(
         for r in range(size):
             if at[r] != 0.0:
                 deep = r + 1
-        others = np.empty(size, np.int64)
+        others, change, gap = np.empty(size, np.int64), np.empty(size), np.empty(size)
         for a in range(deep):
             count = 0
             for b in range(a + 1, size):  # without a branch, which half the pairs would mispredict
                 others[count] = b
                 count += label[a] != label[b]
-            push = 0.0
             for k in range(count):
                 b = others[k]
                 between = collected[b - 1] - collected[a]
@@ -120,16 +119,27 @@ def _lambdas(
                 heads = (at[a], at[a])
                 if first >= a:
                     heads = (at[first] if first < size else 0.0, at[min(b, second)])
-                change = abs(swap_change(above, own[a], own[b], at[a], at[b], counts, between, heads))
                 up = 1.0 - 2.0 * (label[a] < label[b])
-                cost, slope = softplus(logistic, sigma * up * (score[b] - score[a]))
-                values[q] += change * cost
-                push += up * change * slope
-                pull[b] += up * change * slope
-            pull[a] -= push
+                change[k] = up * abs(swap_change(above, own[a], own[b], at[a], at[b], counts, between, heads))
+                gap[k] = up * sigma * (score[b] - score[a])
+            values[q] += _weighed(change, gap, count)
+            for k in range(count):
+                pull[others[k]] += gap[k]
+                pull[a] -= gap[k]
         for r in range(size):
             gradient[rows[r]] = pull[r] * sigma * share[q]
     return values, gradient
+
+
+@fast_kernel
+def _weighed(change: Floats, gap: Floats, count: int) -> float:
+    """The sum of |change| x log(1 + e^gap); each gap becomes change x its slope."""
+    total = 0.0
+    for k in range(count):
+        cost, slope = softplus(gap[k])
+        total += abs(change[k]) * cost
+        gap[k] = change[k] * slope
+    return total
 
 
 @kernel
@@ -166,9 +176,9 @@ def swap_change(
     """The change of the measure if two documents, gains `upper` and `lower`, swapped their ranks.
 
     A sum of gains: (gain of the lower - gain of the upper) x (discount above - discount below). Average precision: the
-    relevant one of the two moves, and each relevant one `between` has one more or one fewer above it; `relevant` counts
-    those down to either rank. Reciprocal rank: only the first relevant document counts; `heads` are its discount now and
-    that of the first one after it fell to the lower rank (or of the upper rank, where it stands above both).
+    relevant one of the two moves, and each relevant one `between` has one more or one fewer above it; `relevant`
+    counts those down to either rank. Reciprocal rank: only the first relevant document counts; `heads` are its
+    discount now, and that of the first one once the upper has fallen (both that of the upper where it stands above).
     """
     if above == -1:
         return (lower - upper) * (at_upper - at_lower)

@@ -1,7 +1,7 @@
 """Names of objectives, as measures have them: `name(field=value, ...)@cutoff`.
 
 >>> parse_objective("softndcg(sigma=0.3)@10")
-SoftNDCG(cutoff=10, sigma=0.3, gain='exp', discount='log2', method='generating', tol=1e-06)
+SoftNDCG(cutoff=10, sigma=0.3, method='generating', tol=1e-06, gain='exp', discount='log2')
 >>> str(parse_objective("softndcg(sigma=0.3, gain='exp')@10"))
 'softndcg(sigma=0.3)@10'
 """

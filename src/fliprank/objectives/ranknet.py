@@ -1,4 +1,4 @@
-"""RankNet: the pairwise cost (SoftRank, section 2.3, eqs. 4 and 5; Taylor 2006, section 2.4; Matveeva 2006, section 2.1).
+"""RankNet: the pairwise cost (SoftRank, section 2.3; Taylor 2006, section 2.4; Matveeva 2006, section 2.1).
 
 A pair with scores s1 of the preferred document and s2 of the other costs log(1 + e^(s2 - s1)): linear where the order
 is wrong, near 0 where it is right by a margin. Documents of equal label make no pair.
@@ -23,7 +23,8 @@ from fliprank.errors import InputError, UsageError
 from fliprank.kernels import parallel_kernel, prange
 from fliprank.objectives.base import Objective, one_of, register
 from fliprank.objectives.gains import labels_of
-from fliprank.objectives.tables import LOGISTIC, softplus
+from fliprank.objectives.kernels import fast_kernel
+from fliprank.objectives.smooth import softplus
 
 __all__ = ["RankNet"]
 
@@ -34,8 +35,8 @@ class RankNet(Objective):
     """The mean cost of the pairs of documents whose labels differ: how far each is from the right order.
 
     `target` is the probability with which the better label is preferred (1: judges are certain). `pairs`, rows
-    (preferred, other) of one query each, replaces the choice of all pairs. `normalise="none"` sums instead of averaging.
-    Time grows with the number of pairs, memory with the number of rows.
+    (preferred, other) of one query each, replaces the choice of all pairs. `normalise="none"` sums instead of
+    averaging. Time grows with the number of pairs, memory with the number of rows.
     """
 
     name: ClassVar[str] = "ranknet"
@@ -59,8 +60,8 @@ class RankNet(Objective):
         doubt, mean = 1.0 - self.target, self.normalise == "pairs"
         if self.pairs is not None:
             chosen = _by_query(self.pairs, candidates)
-            return _chosen_pairs(scores, candidates.offsets, *chosen, share, doubt, mean, LOGISTIC)
-        return _all_pairs(scores, candidates.offsets, *_by_label(candidates), share, doubt, mean, LOGISTIC)
+            return _chosen_pairs(scores, candidates.offsets, *chosen, share, doubt, mean)
+        return _all_pairs(scores, candidates.offsets, *_by_label(candidates), share, doubt, mean)
 
 
 def _by_label(candidates: Candidates) -> tuple[Ints, Ints]:
@@ -84,7 +85,6 @@ def _all_pairs(
     share: Floats,
     doubt: float,
     mean: bool,
-    logistic: Floats,
 ) -> tuple[Floats, Floats]:
     values, gradient = np.zeros(len(offsets) - 1), np.zeros(len(scores))
     for q in prange(len(offsets) - 1):
@@ -92,20 +92,29 @@ def _all_pairs(
         ranked, pull = scores[order[low:high]], np.zeros(high - low)
         total, pairs = 0.0, 0
         for i in range(high - low):
-            first, own, push = lower[low + i] - low, ranked[i], 0.0
-            for j in range(first, high - low):
-                gap = ranked[j] - own
-                cost, slope = softplus(logistic, gap)
-                total += cost - doubt * gap
-                push += slope - doubt
-                pull[j] += slope - doubt
-            pull[i] -= push
+            first = lower[low + i] - low
+            total += _prefer(i, first, ranked, doubt, pull)
             pairs += high - low - first
         scale = 1.0 / max(pairs, 1) if mean else 1.0
         values[q] = total * scale
         for i in range(high - low):
             gradient[order[low + i]] = pull[i] * scale * share[q]
     return values, gradient
+
+
+@fast_kernel
+def _prefer(i: int, first: int, scores: Floats, doubt: float, pull: Floats) -> float:
+    """The cost of the pairs of document i, which is preferred, with those from `first` on; their pulls are added."""
+    own, total, push = scores[i], 0.0, 0.0
+    lower, drag = scores[first:], pull[first:]
+    for j in range(len(lower)):
+        gap = lower[j] - own
+        cost, slope = softplus(gap)
+        total += cost - doubt * gap
+        push += slope - doubt
+        drag[j] += slope - doubt
+    pull[i] -= push
+    return total
 
 
 def _by_query(pairs: Ints, candidates: Candidates) -> tuple[Ints, Ints]:
@@ -133,7 +142,6 @@ def _chosen_pairs(
     share: Floats,
     doubt: float,
     mean: bool,
-    logistic: Floats,
 ) -> tuple[Floats, Floats]:
     values, gradient = np.zeros(len(offsets) - 1), np.zeros(len(scores))
     for q in prange(len(offsets) - 1):
@@ -142,7 +150,7 @@ def _chosen_pairs(
         for p in range(starts[q], starts[q + 1]):
             preferred, other = pairs[p, 0], pairs[p, 1]
             gap = scores[other] - scores[preferred]
-            cost, slope = softplus(logistic, gap)
+            cost, slope = softplus(gap)
             total += cost - doubt * gap
             gradient[other] += (slope - doubt) * scale * share[q]
             gradient[preferred] -= (slope - doubt) * scale * share[q]

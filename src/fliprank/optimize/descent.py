@@ -62,22 +62,25 @@ class Lbfgs:
 class Adam:
     """Adam (Kingma & Ba 2015) on mini-batches of queries, in a new random order each epoch; the rate falls to 0.
 
-    `batch` queries a step; the whole training set where there are no more.
+    An epoch ends at the mean of the parameters on the way (exponential, `memory` a step), which goes to and fro less.
+    `batch` queries a step, or fewer, so that an epoch has at least eight steps.
     """
 
     epochs: int = 60
     rate: float = 0.03
-    batch: int = 64
+    batch: int = 32
     l2: float = 1e-3
+    memory: float = 0.98
 
     def run(self, recorder: Recorder, objective: Objective, rng: np.random.Generator) -> None:
         """Go down from the model's parameters, or from where the recorder's checkpoint is."""
         params, train = recorder.model.params, recorder.train
         start = params.free_values
-        values, mean, square, seeds = (
+        smooth, values, mean, square, seeds = (
             recorder.state.get(name, first)
             for name, first in (
                 ("values", start),
+                ("current", start),
                 ("mean", np.zeros(len(start))),
                 ("square", np.zeros(len(start))),
                 ("seed", np.array([float(rng.integers(2**52))])),
@@ -85,8 +88,8 @@ class Adam:
         )
         if not recorder.trail:
             value, _ = Cost(recorder.model, train, objective, self.l2).value_and_grad(values)
-            recorder.epoch(values, value, mean=mean, square=square, seed=seeds)
-        steps = -(-train.queries // self.batch)
+            recorder.epoch(smooth, value, current=values, mean=mean, square=square, seed=seeds)
+        steps = min(train.queries, max(8, -(-train.queries // self.batch)))
         for epoch in range(len(recorder.trail), self.epochs + 1):
             # Each epoch's order depends on the seed and its number only, so that a resumed run is the same run.
             order = np.random.default_rng([int(seeds[0]), epoch]).permutation(train.queries)
@@ -101,7 +104,9 @@ class Adam:
                 square = 0.999 * square + 0.001 * gradient**2
                 move = (mean / (1 - 0.9**count)) / (np.sqrt(square / (1 - 0.999**count)) + 1e-8)
                 values = np.clip(values - rate * move, params.free_lower, params.free_upper)
-            if not recorder.epoch(values, total, float(rate), mean=mean, square=square, seed=seeds):
+                keep = min(self.memory, count / (count + 1))
+                smooth = keep * smooth + (1 - keep) * values
+            if not recorder.epoch(smooth, total, float(rate), current=values, mean=mean, square=square, seed=seeds):
                 return
 
 

@@ -69,7 +69,9 @@ class Recorder:
     best: Epoch | None = None
     best_values: Floats | None = None
     state: dict[str, Floats] = field(default_factory=dict)
+    enough: Callable[[], bool] | None = None
     stopped: str = "all epochs done"
+    finished: bool = False
 
     def resume(self) -> bool:
         """Go on from the checkpoint, if there is one of this run; whether there was."""
@@ -87,6 +89,7 @@ class Recorder:
             self.best = self.trail[header["best"]]
             self.state = {name: np.array(array) for name, array in arrays.items()}
             self.best_values = self.state.pop("best")
+            self.finished, self.stopped = bool(header["finished"]), str(header["stopped"])
         except (KeyError, IndexError, TypeError) as error:
             raise InputError(f"not a checkpoint: {error}", path=self.checkpoint) from error
         return True
@@ -101,14 +104,24 @@ class Recorder:
         self.trail.append(told)
         if self.best is None or sign * _judged(told) > sign * _judged(self.best):
             self.best, self.best_values = told, np.array(values)
+        self.state = {"values": np.array(values, np.float64), **state}
         if self.checkpoint is not None:
-            self._write({"values": np.asarray(values, np.float64), **state})
+            self._write(self.state)
         if self.watch is not None:
             self.watch(told)
+        if self.enough is not None and self.enough():
+            self.stopped = "interrupted"
+            return False
         if self.patience is not None and told.number - self.best.number >= self.patience:
             self.stopped = f"no better epoch in {self.patience}"
             return False
         return True
+
+    def finish(self) -> None:
+        """Note in the checkpoint that this run is over, unless it was interrupted."""
+        self.finished = self.stopped != "interrupted"
+        if self.checkpoint is not None and self.best is not None:
+            self._write(self.state)
 
     def fit(self, **settings: Any) -> Fit:
         """The result so far."""
@@ -126,7 +139,13 @@ class Recorder:
         assert self.checkpoint is not None
         assert self.best is not None
         assert self.best_values is not None
-        header = {"key": self.key, "trail": [asdict(epoch) for epoch in self.trail], "best": self.best.number}
+        header = {
+            "key": self.key,
+            "trail": [asdict(epoch) for epoch in self.trail],
+            "best": self.best.number,
+            "finished": self.finished,
+            "stopped": self.stopped,
+        }
         write_arrays(self.checkpoint, header, {**state, "best": self.best_values})
 
 

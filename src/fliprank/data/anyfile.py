@@ -1,0 +1,19 @@
+"""Candidates from a file of any kind that holds them, known by its name."""
+
+from __future__ import annotations
+
+from fliprank.data.candidates import Candidates
+from fliprank.data.files import StrPath, resolve
+from fliprank.data.letor import read_letor
+from fliprank.data.parquet import read_parquet
+from fliprank.data.statistics import read_statistics
+
+__all__ = ["read_candidates"]
+
+
+def read_candidates(path: StrPath) -> Candidates:
+    """Parquet by .parquet, term statistics by .jsonl (or .jsonl.gz), LETOR otherwise."""
+    name = resolve(path).name.removesuffix(".gz")
+    if name.endswith(".parquet"):
+        return read_parquet(path)
+    return read_statistics(path) if name.endswith(".jsonl") else read_letor(path)

@@ -1,0 +1,265 @@
+"""Train a model on a smooth objective, chosen by the measure that counts on validation queries.
+
+What the user leaves open (how small to hold the weights, the noise of a soft measure, the rate, the random start) is
+settled by runs side by side, one a setting, of which the best on validation queries wins.
+
+>>> from fliprank.models import Linear
+>>> rng = np.random.default_rng(0)
+>>> features = rng.normal(size=(600, 3))
+>>> rows = Candidates.of(features[:, 0] > 1, group=[20] * 30, features=features)
+>>> fit = train(Linear(), *rows.split(0.7, 0.3), objective="ranknet", measure="AP")
+>>> fit.best.valid > 0.99, fit.settings["objective"]
+(True, 'ranknet')
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, fields, replace
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from fliprank.arrays import Floats
+from fliprank.data.anyfile import read_candidates
+from fliprank.data.candidates import Candidates
+from fliprank.data.files import StrPath
+from fliprank.data.subsample import subsample
+from fliprank.errors import InputError, UsageError
+from fliprank.measures import Measure, parse_measure
+from fliprank.models import Model
+from fliprank.objectives import Objective, parse_objective
+from fliprank.optimize.descent import Adam, Lbfgs
+from fliprank.optimize.fit import Epoch, Fit, Recorder, fingerprint
+from fliprank.optimize.papers import PRESETS
+
+__all__ = ["DEFAULT_MEASURE", "DEFAULT_OBJECTIVE", "METHODS", "Fold", "Watch", "read_folds", "read_sets", "train"]
+
+DEFAULT_MEASURE = "nDCG(dcg='exp-log2')@10"
+DEFAULT_OBJECTIVE = "lambdarank@10"
+METHODS: dict[str, Any] = {"lbfgs": Lbfgs, "adam": Adam, **PRESETS}
+
+SWEPT: dict[str, dict[str, tuple[float, ...]]] = {
+    "lbfgs": {"l2": (1e-3, 1e-2)},
+    "adam": {"l2": (1e-3, 1e-2)},
+    "taylor2008": {"rate": (1e-1, 1e-2, 1e-3, 1e-4)},
+}
+"""What is tried where the user names no value."""
+
+Watch = Callable[[int, int, Epoch], None]
+"""Called with (number of the run, number of runs, epoch) after each epoch."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One run: an objective, a method with its settings, a seed."""
+
+    objective: Objective
+    method: Any
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.objective} {self.method} seed={self.seed}"
+
+
+def train(
+    model: Model,
+    train: Candidates,
+    valid: Candidates | None = None,
+    *,
+    objective: str | Objective = DEFAULT_OBJECTIVE,
+    measure: str | Measure = DEFAULT_MEASURE,
+    method: str = "auto",
+    restarts: int = 3,
+    sweep: bool = True,
+    patience: int | None = 20,
+    sample: float | str | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    checkpoint: StrPath | None = None,
+    resume: bool = False,
+    watch: Watch | None = None,
+    **settings: float,
+) -> Fit:
+    """The best setting of several, by `measure` on `valid` (without it, one run with plain settings).
+
+    Linear models of the best setting are averaged over their random starts; of networks the best start is taken.
+
+    `method`: "lbfgs", "adam", "taylor2006", "taylor2008", or "auto" (Adam for LambdaRank, else L-BFGS). `settings` go
+    to the method (`epochs`, `rate`, `l2`, `batch`); what is given is not swept. `sample` draws unlabelled training rows
+    as the papers do: "rated" or a multiple of the labelled. Ctrl-C keeps the best so far. With `checkpoint` (a folder)
+    each epoch is written, and `resume=True` goes on from there.
+    """
+    target, chosen = parse_objective(objective), parse_measure(measure)
+    _check(train, valid)
+    rng = np.random.default_rng(seed)
+    rows = _sampled(train, sample, rng)
+    ready = model.prepared(rows, rng)
+    if valid is not None:
+        ready.score(valid)  # other features are an error now, not after the first epoch
+    runs = list(_settings(target, method, settings, sweep and valid is not None, restarts, seed))
+    key = fingerprint(rows, valid=None if valid is None else fingerprint(valid), measure=str(chosen), seed=seed)
+    recorders = []
+    for number, run in enumerate(runs):
+        path = None if checkpoint is None else Path(checkpoint) / f"run-{number:03d}.checkpoint"
+        start = ready if run.seed == seed else ready.initialised(np.random.default_rng(run.seed))
+        recorder = Recorder(start, rows, valid, chosen, patience, path, f"{key} {run}")
+        if watch is not None:
+            recorder.watch = _numbered(watch, number, len(runs))
+        recorders.append(recorder)
+    _run_all(runs, recorders, resume, jobs)
+    done = [(recorder.fit(), run) for recorder, run in zip(recorders, runs, strict=True) if recorder.best is not None]
+    if not done:
+        raise InputError("interrupted before the first epoch was done: there is nothing to keep")
+    fits, run = _best_setting(done, -1 if chosen.smaller_is_better else 1)
+    fit = _averaged(fits, rows, valid, chosen) if ready.linear_in_params and len(fits) > 1 else fits[0]
+    told = {f.name: getattr(run.method, f.name) for f in fields(run.method)}
+    settled = {"objective": str(run.objective), "method": _name(run.method), **told, "runs": len(done)}
+    return replace(fit, settings={"measure": str(chosen), **settled, "seed": seed, "restarts": len(fits)})
+
+
+def _settings(
+    objective: Objective, method: str, given: dict[str, float], sweep: bool, restarts: int, seed: int
+) -> Iterator[Setting]:
+    """Every run to make: what was not given is swept over a few values."""
+    if method == "auto":
+        method = "adam" if objective.name == "lambdarank" else "lbfgs"
+    if method not in METHODS:
+        raise UsageError(f"unknown method {method!r}; there are auto, {', '.join(METHODS)}")
+    kind = METHODS[method]
+    known = {f.name for f in fields(kind)}
+    if unknown := sorted(given.keys() - known):
+        raise UsageError(f"{method} has no setting {' or '.join(unknown)}; it has {', '.join(sorted(known))}")
+    grid: dict[str, tuple[float, ...]] = {}
+    if sweep:
+        grid = {name: values for name, values in SWEPT.get(method, {}).items() if name not in given}
+        if "sigma" in {f.name for f in fields(objective)} - objective.parameters().keys() and objective.maximise:
+            grid["sigma"] = (0.1, 0.3, 1.0)
+    for values in product(*grid.values()):
+        point = dict(zip(grid, values, strict=True))
+        noise = {"sigma": point.pop("sigma")} if "sigma" in point else {}
+        for start in range(restarts if sweep else 1):
+            yield Setting(replace(objective, **noise), kind(**given, **point), seed + start)
+
+
+def _run_all(runs: list[Setting], recorders: list[Recorder], resume: bool, jobs: int | None) -> None:
+    """All runs, `jobs` at a time, one thread each; Ctrl-C ends each after its epoch."""
+    enough = threading.Event()
+
+    def work(run: Setting, recorder: Recorder) -> None:
+        if count > 1:  # the runs share the cores; each is fastest alone on one
+            numba.set_num_threads(1)
+        if enough.is_set() or (resume and recorder.resume() and recorder.finished):
+            return
+        recorder.enough = enough.is_set
+        run.method.run(recorder, run.objective, np.random.default_rng(run.seed))
+        recorder.finish()
+
+    count = min(len(runs), jobs or os.cpu_count() or 1)
+    with ThreadPoolExecutor(count) as pool:
+        futures = [pool.submit(work, run, recorder) for run, recorder in zip(runs, recorders, strict=True)]
+        try:
+            wait(futures)
+        except KeyboardInterrupt:
+            enough.set()
+            wait(futures)
+        for future in futures:
+            future.result()
+
+
+def _best_setting(done: list[tuple[Fit, Setting]], sign: int) -> tuple[list[Fit], Setting]:
+    """The fits of the setting that is best on average over its random starts, the best of them first."""
+
+    def found(fit: Fit) -> float:
+        return sign * (fit.best.train if np.isnan(fit.best.valid) else fit.best.valid)
+
+    groups: dict[str, list[tuple[Fit, Setting]]] = {}
+    for fit, run in done:
+        groups.setdefault(str(replace(run, seed=0)), []).append((fit, run))
+    best = max(groups.values(), key=lambda group: float(np.mean([found(fit) for fit, _ in group])))
+    return sorted((fit for fit, _ in best), key=found, reverse=True), best[0][1]
+
+
+def _averaged(fits: list[Fit], rows: Candidates, valid: Candidates | None, measure: Measure) -> Fit:
+    """The mean of linear models from several random starts, each brought to the same spread of scores.
+
+    Where scores are linear in the parameters, the mean of models is a model; it varies less than any of them.
+    """
+    spreads = [float(np.std(fit.model.score(rows))) or 1.0 for fit in fits]
+    values = [fit.model.params.free_values / spread for fit, spread in zip(fits, spreads, strict=True)]
+    params = fits[0].model.params
+    model = fits[0].model.at(params.with_free(np.mean(spreads) * np.mean(values, axis=0)))
+    told = [
+        float("nan") if part is None else measure.aggregate(measure.per_query(model.score(part), part))
+        for part in (rows, valid)
+    ]
+    best = replace(fits[0].best, train=told[0], valid=told[1])
+    return replace(fits[0], model=model, best=best)
+
+
+def _numbered(watch: Watch, number: int, count: int) -> Callable[[Epoch], None]:
+    return lambda epoch: watch(number, count, epoch)
+
+
+def _name(method: Any) -> str:
+    return next(name for name, kind in METHODS.items() if kind is type(method))
+
+
+def _sampled(train: Candidates, sample: float | str | None, rng: np.random.Generator) -> Candidates:
+    if sample is None:
+        return train
+    if sample == "rated":
+        return subsample(train, rng)
+    try:
+        times = float(sample)
+    except ValueError:
+        raise UsageError(
+            f"sample={sample!r}: it is 'rated', or how many unlabelled rows to draw a labelled one"
+        ) from None
+    return subsample(train, rng, times=times, at_most=None)
+
+
+def _check(train: Candidates, valid: Candidates | None) -> None:
+    """What no objective can learn from is an error here."""
+    for name, rows in (("training", train), ("validation", valid)):
+        if rows is not None and not len(rows):
+            raise InputError(f"the {name} set has no rows")
+    labels: Floats = np.nan_to_num(train.labels)
+    low, high = (np.full(train.queries, fill) for fill in (np.inf, -np.inf))
+    owner = train.query_of_rows()
+    np.minimum.at(low, owner, labels)
+    np.maximum.at(high, owner, labels)
+    if not (high > low).any():
+        raise InputError(
+            "no training query has documents with different labels: there is nothing to learn",
+            hint=f"{train.queries} queries, labels from {labels.min():g} to {labels.max():g}",
+        )
+
+
+class Fold(NamedTuple):
+    """Rows to train on, to choose by, and to test on."""
+
+    name: str
+    train: Candidates
+    valid: Candidates | None
+    test: Candidates | None
+
+
+def read_sets(train: StrPath, valid: StrPath | None, test: StrPath | None) -> Iterator[Fold]:
+    """One fold without a name, from files."""
+    yield Fold("", read_candidates(train), *(None if path is None else read_candidates(path) for path in (valid, test)))
+
+
+def read_folds(folder: StrPath) -> Iterator[Fold]:
+    """Each Fold* in a folder with LETOR's layout (train, vali and test files), plain or gzipped."""
+    folds = sorted(path for path in Path(folder).glob("Fold*") if path.is_dir())
+    if not folds:
+        raise InputError("no Fold1, Fold2, ... in this folder", path=folder)
+    for fold in folds:
+        yield Fold(fold.name, *(read_candidates(fold / f"{part}.txt") for part in ("train", "vali", "test")))
