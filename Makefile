@@ -26,7 +26,7 @@ clean:
 .venv/core: INSTALL = -e .
 .venv/test: INSTALL = -e '.[test]'
 .venv/lint: INSTALL = -e '.[lint]'
-.venv/bench: INSTALL = -e '.[test,peers]'
+.venv/bench: INSTALL = -e '.[test,peers,torch]'
 .venv/core .venv/test .venv/lint .venv/bench: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet --disable-pip-version-check $(INSTALL)
 	@touch $@

@@ -15,6 +15,8 @@ PARTS = {
     "Evaluation": "evaluate",
     "Reading LETOR files": "letor",
     "Significance": "significance",
+    "Smooth objectives": "objectives",
+    "Models": "models",
 }
 
 
