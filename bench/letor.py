@@ -14,13 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from timing import Row, show
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data" / "letor" / "MQ2008" / "Fold1" / "train.txt.gz"
 LARGE = 200_000_000
 REPEATS = 10
-
-Row = tuple[str, str, float, str]
-"""What was measured, against what, the ratio, the target."""
 
 
 def rows() -> list[Row]:
@@ -62,7 +60,7 @@ def parse_row(name: str, path: Path, repeats: int) -> Row:
         lambda: read_letor(path, cache=False),
         lambda: load_svmlight_file(str(path), query_id=True),
     )
-    return f"parse {name}", "sklearn load_svmlight_file", theirs / ours, ">= 3"
+    return Row(f"parse {name}", "sklearn load_svmlight_file", theirs / ours, ">= 3")
 
 
 def cache_row(name: str, path: Path, repeats: int) -> Row:
@@ -73,7 +71,7 @@ def cache_row(name: str, path: Path, repeats: int) -> Row:
         read_letor(path)
 
     slow, quick = fastest(repeats, first, lambda: read_letor(path))
-    return f"second load of {name}", "the first load", slow / quick, ">= 30"
+    return Row(f"second load of {name}", "the first load", slow / quick, ">= 30")
 
 
 MEMORY = """
@@ -94,7 +92,7 @@ def memory_row(name: str, path: Path) -> Row:
     """Growth of the peak of resident memory over that of a process that has read a small file."""
     small = generate(path.with_name("small.txt"), 10_000)
     run = subprocess.run([sys.executable, "-c", MEMORY, str(small), str(path)], capture_output=True, check=True)
-    return f"peak memory of parsing {name}", "the float32 matrix", float(run.stdout), "<= 1.5"
+    return Row(f"peak memory of parsing {name}", "the float32 matrix", float(run.stdout), "<= 1.5")
 
 
 def fastest(repeats: int, *calls: Callable[[], object]) -> list[float]:
@@ -109,5 +107,4 @@ def fastest(repeats: int, *calls: Callable[[], object]) -> list[float]:
 
 
 if __name__ == "__main__":
-    for what, peer, ratio, target in rows():
-        print(f"{what:<45} {peer:<28} {ratio:8.2f}  {target}")
+    show(rows())

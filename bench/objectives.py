@@ -10,29 +10,18 @@ rivals are ApproxNDCG (Qin et al. 2010) and NeuralNDCG (Pobrotyn & Bialobrzeski 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numba import njit, prange
+from timing import Row, best, show, timed
 
 from fliprank.data.candidates import Candidates
 from fliprank.objectives import LambdaRank, Objective, RankNet, SoftNDCG
 
 SIGMA = 0.1
-TARGETS = {40: 2.0, 200: 6.0, 1000: 20.0, 2500: 35.0}
+TARGETS = {40: 2, 200: 6, 1000: 20, 2500: 35}
 LETOR = Path(__file__).parents[2] / "shared/data/letor/MQ2008/Fold1/train.txt.gz"
-
-
-def seconds(call: Callable[[], float], repeat: int) -> tuple[float, float]:
-    """The best time of `repeat` calls, and the result."""
-    best = np.inf
-    for _ in range(repeat):
-        start = time.perf_counter()
-        result = call()
-        best = min(best, time.perf_counter() - start)
-    return best, result
 
 
 def problem(size: int, queries: int) -> tuple[np.ndarray, Candidates]:
@@ -65,7 +54,7 @@ def plain_recursion(scores, gains, offsets, query, discount, sigma):
     return values.sum()
 
 
-def against_recursion() -> list[tuple[str, str, float, float]]:
+def against_recursion() -> list[Row]:
     out = []
     for size, target in TARGETS.items():
         queries = max(8000 // size, 1)
@@ -75,16 +64,16 @@ def against_recursion() -> list[tuple[str, str, float, float]]:
         peer = (scores, worth, candidates.offsets, candidates.query_of_rows(), discount, SIGMA)
         plain_recursion(scores[:9], worth[:9], np.array([0, 9]), np.zeros(9, np.int64), discount, SIGMA)
         soft.value_and_grad(scores, candidates)
-        ours, value = seconds(lambda: soft.value_and_grad(scores, candidates)[0], 15)  # noqa: B023
-        theirs, total = seconds(lambda: plain_recursion(*peer), 1 if size > 1000 else 3)  # noqa: B023
+        ours, value = timed(lambda: soft.value_and_grad(scores, candidates)[0], 15)  # noqa: B023
+        theirs, total = timed(lambda: plain_recursion(*peer), 1 if size > 1000 else 3)  # noqa: B023
         if abs(total / queries / value - 1) > 1e-6:
             raise AssertionError(f"the recursion found {total / queries}, fliprank {value}")
-        what = f"SoftNDCG, value and gradient, {queries} x {size} ({ours * 1000:.1f} ms)"
-        out.append((what, f"plain recursion, value only ({theirs * 1000:.1f} ms)", theirs / ours, target))
+        what = f"SoftNDCG, value and gradient, {queries} x {size}"
+        out.append(Row(what, "plain recursion, value only", theirs / ours, f">= {target}"))
     return out
 
 
-def against_torch() -> list[tuple[str, str, float, float]]:
+def against_torch() -> list[Row]:
     try:
         import torch
     except ImportError:
@@ -112,59 +101,49 @@ def against_torch() -> list[tuple[str, str, float, float]]:
         scores, candidates = problem(size, 1)
         soft = SoftNDCG(sigma=SIGMA)
         soft.value_and_grad(scores, candidates)
-        ours, _ = seconds(lambda: soft.value_and_grad(scores, candidates)[0], 30)  # noqa: B023
+        ours, _ = timed(lambda: soft.value_and_grad(scores, candidates)[0], 30)  # noqa: B023
         gain = torch.tensor(2.0**candidates.labels - 1, dtype=torch.float32)
-        best = float(np.sort(gain.numpy())[::-1] @ (1 / np.log2(2.0 + np.arange(size))))
+        ideal = float(np.sort(gain.numpy())[::-1] @ (1 / np.log2(2.0 + np.arange(size))))
         for rival in (approx_ndcg, neural_ndcg):
 
-            def step(rival=rival, gain=gain, best=best, scores=scores) -> float:
+            def step(rival=rival, gain=gain, ideal=ideal, scores=scores) -> float:
                 s = torch.tensor(scores, dtype=torch.float32, requires_grad=True)
-                value = rival(s, gain, best)
+                value = rival(s, gain, ideal)
                 value.backward()
                 return value.item()
 
             step()
-            theirs, _ = seconds(step, 10)
-            what = f"SoftNDCG, value and gradient, 1 x {size} ({ours * 1000:.2f} ms)"
-            name = f"{'ApproxNDCG' if rival is approx_ndcg else 'NeuralNDCG'}, torch {torch.__version__}"
-            out.append((what, f"{name} ({theirs * 1000:.2f} ms)", theirs / ours, 5.0))
+            theirs, _ = timed(step, 10)
+            name = "ApproxNDCG" if rival is approx_ndcg else "NeuralNDCG"
+            out.append(Row(f"SoftNDCG, value and gradient, 1 x {size}", f"{name}, torch", theirs / ours, ">= 5"))
     return out
 
 
-def rows() -> list[tuple[str, str, float, float]]:
-    """(what, peer, ratio, target) for each peer."""
-    return [*against_recursion(), *against_torch()]
-
-
-def passes() -> list[str]:
-    """Time a row of one pass over a training set, and over lists of growing length."""
+def growth() -> list[Row]:
+    """Time a row of one pass: on MQ2008 against RankNet's, and on longer lists against that at 25 documents a query."""
     objectives: list[Objective] = [RankNet(), LambdaRank(), LambdaRank(cutoff=10), SoftNDCG(sigma=SIGMA)]
-    sets = [(f"{size} documents a query", *problem(size, max(16_000 // size, 1))) for size in (25, 100, 400, 1600)]
+    out = []
     if LETOR.exists():
         from fliprank.data.letor import read_letor
 
-        train = read_letor(LETOR)
+        train = read_letor(LETOR, cache=False)
         scores = np.random.default_rng(0).normal(size=len(train))
-        sets.insert(0, (f"MQ2008 train, {train.queries} queries, {len(train)} rows", scores, train))
-    else:
-        print(f"{LETOR} is absent: MQ2008 is left out")
-    out = []
-    for name, scores, candidates in sets:
-        times = []
-        for objective in objectives:
-            objective.value_and_grad(scores, candidates)
-            taken, _ = seconds(lambda o=objective, s=scores, c=candidates: o.value_and_grad(s, c)[0], 10)
-            times.append(f"{objective} {taken / len(candidates) * 1e9:.0f} ns")
-        out.append(f"{name}: a row, {', '.join(times)}")
+        times = [best(lambda o=o: o.value_and_grad(scores, train), 10) for o in objectives]
+        for objective, taken in zip(objectives, times, strict=True):
+            what = f"{objective}: a pass over MQ2008 train, {taken / len(train) * 1e9:.0f} ns a row"
+            out.append(Row(what, "ranknet's time over its own", times[0] / taken, ""))
+    sets = [problem(size, max(16_000 // size, 1)) for size in (25, 100, 400, 1600)]
+    for objective in objectives:
+        a_row = [best(lambda s=s, c=c, o=objective: o.value_and_grad(s, c), 5) / len(c) for s, c in sets]
+        told = ", ".join(f"{time / a_row[0]:.1f}" for time in a_row[1:-1])
+        what = f"{objective}: time a row at 1600 documents a query (at 100 and 400: {told})"
+        out.append(Row(what, "at 25 documents", a_row[-1] / a_row[0], "at most 64: linear in documents"))
     return out
 
 
-def main() -> None:
-    for what, peer, ratio, target in rows():
-        print(f"{what} against {peer}: {ratio:.1f} times faster (target {target:.0f})")
-    for line in passes():
-        print(line)
+def rows() -> list[Row]:
+    return [*against_recursion(), *against_torch(), *growth()]
 
 
 if __name__ == "__main__":
-    main()
+    show(rows())

@@ -24,8 +24,8 @@ def main(wanted: list[str]) -> None:
     told = [
         "# Speed, side by side",
         "",
-        f"Written by `make bench` on {os.cpu_count()} cores, Python {platform.python_version()}. Peers and fliprank run",
-        "in one process on the same data, warm; a ratio is the peer's time over ours unless the row says otherwise.",
+        f"Written by `make bench` on {os.cpu_count()} cores, Python {platform.python_version()}. Peers and fliprank",
+        "run on the same data, warm; a ratio is the peer's time over ours unless the row says otherwise.",
     ]
     for title, module in PARTS.items():
         if wanted and module not in wanted:

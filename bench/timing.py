@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 
 class Row(NamedTuple):
@@ -16,16 +18,20 @@ class Row(NamedTuple):
     target: str
 
 
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+def timed(work: Callable[[], T], tries: int) -> tuple[float, T]:
+    """The least time of several tries, and the result."""
+    times = []
+    for _ in range(tries):
+        start = time.perf_counter()
+        result = work()
+        times.append(time.perf_counter() - start)
+    return min(times), result
 
 
 def best(work: Callable[[], object], tries: int = 5) -> float:
     """The least of several times, after one to warm up."""
     work()
-    return min(seconds(work) for _ in range(tries))
+    return timed(work, tries)[0]
 
 
 def markdown(rows: Iterable[Row]) -> str:

@@ -12,7 +12,7 @@ import fliprank
 ROOT = Path(fliprank.__file__).parent
 ORDER = ["data", "text", "models", "measures", "objectives", "landscape", "optimize", "experiment", "report", "export"]
 ORDER += ["integrations", "console", "cli"]
-EVERYWHERE = {"arrays", "errors", "kernels"}
+EVERYWHERE = {"arrays", "errors", "kernels", "naming"}
 
 
 def imports(path: Path) -> set[str]:

@@ -62,7 +62,7 @@ def test_what_the_user_gives_is_not_swept() -> None:
     assert fit.settings["runs"] == 1
     assert (fit.settings["l2"], fit.settings["objective"]) == (0.5, "softndcg(sigma=0.7)")
     swept = fr.train(fr.Linear(), rows(), rows(20, seed=1), objective="softndcg", restarts=1, epochs=3)
-    assert swept.settings["runs"] == 6
+    assert swept.settings["runs"] == 9
 
 
 def test_unlabelled_rows_are_drawn_as_asked() -> None:

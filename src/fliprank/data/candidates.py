@@ -155,7 +155,8 @@ class Candidates:
             features = [name for name, a in arrays if a.ndim == 1 and np.issubdtype(a.dtype, np.number)]
         matrix = np.empty((len(frame), len(features)), np.float32)
         for j, name in enumerate(features):
-            matrix[:, j] = _numbers(frame, name)
+            with np.errstate(over="ignore"):  # beyond float32 is infinite, and refused below
+                matrix[:, j] = _numbers(frame, name)
         return cls.of(
             _numbers(frame, label),
             qid=column_ids(frame, qid),

@@ -41,8 +41,10 @@ class Ids:
         """Pack any values: strings as they are, numbers as Python prints them (7.0 as 7)."""
         if isinstance(values, Ids):
             return values
-        if isinstance(values, np.ndarray) and values.dtype.kind == "f" and np.all(values == np.floor(values)):
-            values = values.astype(np.int64)
+        if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+            exact = np.abs(values) < 2**53
+            if np.all(exact & (values == np.floor(values))):
+                values = values.astype(np.int64)
         encoded = [
             value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else str(value).encode()
             for value in (values.tolist() if isinstance(values, np.ndarray) else values)

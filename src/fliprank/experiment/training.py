@@ -46,8 +46,8 @@ DEFAULT_OBJECTIVE = "lambdarank@10"
 METHODS: dict[str, Any] = {"lbfgs": Lbfgs, "adam": Adam, **PRESETS}
 
 SWEPT: dict[str, dict[str, tuple[float, ...]]] = {
-    "lbfgs": {"l2": (1e-3, 1e-2)},
-    "adam": {"l2": (1e-3, 1e-2)},
+    "lbfgs": {"l2": (1e-3, 1e-2, 1e-1)},
+    "adam": {"l2": (1e-3, 1e-2, 1e-1)},
     "taylor2008": {"rate": (1e-1, 1e-2, 1e-3, 1e-4)},
 }
 """What is tried where the user names no value."""
@@ -76,7 +76,7 @@ def train(
     objective: str | Objective = DEFAULT_OBJECTIVE,
     measure: str | Measure = DEFAULT_MEASURE,
     method: str = "auto",
-    restarts: int = 3,
+    restarts: int = 4,
     sweep: bool = True,
     patience: int | None = 20,
     sample: float | str | None = None,

@@ -7,8 +7,8 @@ A measure is a frozen dataclass in a file of its own; its fields are its paramet
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
 from fliprank.measures.law import Law, Ranks, law_flips, law_values, tied_values
 from fliprank.measures.ranking import Ranking, rank
+from fliprank.naming import Named
 
 __all__ = ["REGISTRY", "Measure", "RankMeasure", "register"]
 
@@ -39,16 +40,10 @@ def register(*aliases: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Measure(ABC):
+class Measure(Named, ABC):
     """A measure of a ranking. Subclasses give `name`, their parameters as fields, and `of`."""
 
-    name: ClassVar[str]
     smaller_is_better: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        cutoff = getattr(self, "cutoff", None)
-        if cutoff is not None and cutoff < 1:
-            raise UsageError(f"{self.name}@{cutoff}: a cut-off is a rank from 1")
 
     def per_query(self, scores: ArrayLike, candidates: Candidates) -> Floats:
         """The value of each query when its rows are ranked by `scores`."""
@@ -82,24 +77,6 @@ class Measure(ABC):
     def paired(self, values: Floats) -> Floats:
         """The values on the scale on which queries are averaged, and so compared."""
         return values
-
-    def __matmul__(self, cutoff: int) -> Self:
-        """`nDCG() @ 10`"""
-        return type(self)(**{**self.parameters(), "cutoff": cutoff})
-
-    def parameters(self) -> dict[str, Any]:
-        """The parameters that differ from their defaults."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
-
-    def __str__(self) -> str:
-        given = self.parameters()
-        cutoff = given.pop("cutoff", None)
-        inside = ",".join(f"{name}={_show(value)}" for name, value in given.items())
-        return self.name + (f"({inside})" if inside else "") + (f"@{cutoff}" if cutoff else "")
-
-    def meaning(self) -> str:
-        """The first paragraph of the class's documentation: what the number says."""
-        return " ".join((type(self).__doc__ or "").split("\n\n")[0].split())
 
 
 @dataclass(frozen=True)
@@ -152,10 +129,3 @@ class RankMeasure(Measure):
     def empty(self, candidates: Candidates) -> NDArray[np.bool_]:
         none: NDArray[np.bool_] = self.law_for(candidates).relevant == 0
         return none
-
-
-def _show(value: Any) -> str:
-    """A parameter as ir_measures writes it."""
-    if isinstance(value, tuple):
-        return "{" + ",".join(f"{_show(key)}:{_show(gain)}" for key, gain in value) + "}"
-    return repr(value)

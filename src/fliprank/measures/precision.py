@@ -8,7 +8,6 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fliprank.data.candidates import Candidates
-from fliprank.errors import UsageError
 from fliprank.measures.base import RankMeasure, register
 from fliprank.measures.law import Law, by_rank
 
@@ -28,15 +27,11 @@ class P(RankMeasure):
     """
 
     name: ClassVar[str] = "P"
+    needs_cutoff: ClassVar[bool] = True
     cutoff: int | None = None
     rel: float = 1
     judged_only: bool = False
     norm: Literal["cutoff", "retrieved"] = "cutoff"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.cutoff is None:
-            raise UsageError("P needs a cut-off, such as P@10")
 
     def law(self, candidates: Candidates) -> Law:
         judged, base = candidates.judgements, np.full(candidates.queries, self.cutoff or 1)

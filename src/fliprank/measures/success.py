@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 
 from fliprank.data.candidates import Candidates
-from fliprank.errors import UsageError
 from fliprank.measures.base import RankMeasure, register
 from fliprank.measures.law import Law, by_rank
 
@@ -26,14 +25,10 @@ class Success(RankMeasure):
     """
 
     name: ClassVar[str] = "Success"
+    needs_cutoff: ClassVar[bool] = True
     cutoff: int | None = None
     rel: float = 1
     judged_only: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.cutoff is None:
-            raise UsageError("Success needs a cut-off, such as Success@5")
 
     def law(self, candidates: Candidates) -> Law:
         judged = candidates.judgements

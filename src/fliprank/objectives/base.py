@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from fliprank.arrays import Floats, frozen
 from fliprank.data.candidates import Candidates
 from fliprank.errors import InputError, UsageError
+from fliprank.naming import Named, same
 
 __all__ = ["REGISTRY", "Objective", "register"]
 
@@ -35,16 +36,10 @@ def register(objective: O) -> O:
 
 
 @dataclass(frozen=True, eq=False)
-class Objective(ABC):
+class Objective(Named, ABC):
     """A smooth objective. Subclasses give `name`, `maximise`, their parameters as fields, and `evaluate`."""
 
-    name: ClassVar[str]
     maximise: ClassVar[bool]
-
-    def __post_init__(self) -> None:
-        cutoff = getattr(self, "cutoff", None)
-        if cutoff is not None and (cutoff != int(cutoff) or cutoff < 1):
-            raise UsageError(f"{self.name}@{cutoff}: a cut-off is a rank from 1")
 
     @abstractmethod
     def evaluate(self, scores: Floats, candidates: Candidates, share: Floats) -> tuple[Floats, Floats]:
@@ -68,51 +63,19 @@ class Objective(ABC):
         """The value of each query."""
         return self.evaluate(_checked(scores, candidates), candidates, np.zeros(candidates.queries))[0]
 
-    def __matmul__(self, cutoff: int) -> Self:
-        """`SoftNDCG(sigma=0.3) @ 10`"""
-        if "cutoff" not in {f.name for f in fields(self)}:
-            raise UsageError(f"{self.name} has no cut-off")
-        return type(self)(**{**self.parameters(), "cutoff": cutoff})
-
-    def parameters(self) -> dict[str, Any]:
-        """The parameters that differ from their defaults."""
-        given = ((f.name, getattr(self, f.name), f.default) for f in fields(self))
-        return {name: value for name, value, default in given if not _same(value, default)}
-
-    def __str__(self) -> str:
-        given = self.parameters()
-        cutoff = given.pop("cutoff", None)
-        inside = ",".join(f"{name}={_show(value)}" for name, value in given.items())
-        return self.name + (f"({inside})" if inside else "") + (f"@{cutoff}" if cutoff else "")
-
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return all(_same(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        return all(same(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
 
     def __hash__(self) -> int:
         return hash(str(self))
-
-    def meaning(self) -> str:
-        """The first paragraph of the class's documentation: what the number says."""
-        return " ".join((type(self).__doc__ or "").split("\n\n")[0].split())
 
 
 def one_of(objective: Objective, field: str, *options: str) -> None:
     """An error that names the options where the field is none of them."""
     if (value := getattr(objective, field)) not in options:
         raise UsageError(f"{objective.name}({field}={value!r}): {field} is one of {', '.join(map(repr, options))}")
-
-
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return type(a) is type(b) and np.array_equal(a, b)
-    return bool(a == b)
-
-
-def _show(value: Any) -> str:
-    """A parameter as `parse_objective` reads it; an array, which it can't read, by its size."""
-    return f"<array of {len(value)}>" if isinstance(value, np.ndarray) else repr(value).replace(", ", ",")
 
 
 def _checked(scores: ArrayLike, candidates: Candidates) -> Floats:
