@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import fliprank as fr
-from fliprank.experiment.training import METHODS
+from fliprank.optimize.methods import METHODS
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "letor" / "MQ2008"
 
@@ -158,6 +160,27 @@ def test_the_command_line_trains_ranks_and_evaluates(tmp_path: Path) -> None:
     qrels = fr.Qrels(test.offsets, test.qids, test.docids, test.labels)
     again = fr.evaluate(qrels, tmp_path / "run.trec", measure).means()
     assert again[str(tmp_path / "run.trec")][measure] == pytest.approx(told["test"][measure])
+
+
+def test_ctrl_c_keeps_the_best_so_far(tmp_path: Path) -> None:
+    fr.write_letor(tmp_path / "train.txt", rows(200))
+    fr.write_letor(tmp_path / "vali.txt", rows(50, seed=1))
+    arguments = ["train", "train.txt", "--valid", "vali.txt", "--out", "fit", "--model", "network", "--epochs", "5000"]
+    command = [sys.executable, "-m", "fliprank", *arguments, "--restarts", "9"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        for _ in range(600):
+            time.sleep(0.1)
+            if list(tmp_path.glob("fit/checkpoint/run-002*")):
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "Traceback" not in err
+    told = json.loads((tmp_path / "fit" / "result.json").read_text())
+    assert told["settings"]["stopped"] == "interrupted"
+    model = fr.load_model(tmp_path / "fit" / "model")
+    assert model.score(fr.read_letor(tmp_path / "vali.txt")).std() > 0
+    assert "written: fit/result.json" in out
 
 
 def test_folds_are_trained_one_by_one(tmp_path: Path) -> None:

@@ -70,6 +70,8 @@ def train_and_write(
         chosen = {**fit.settings, "epoch": fit.best.number, "stopped": fit.stopped}
         folds[fold.name] = told
         details.append({"fold": fold.name, **told, "settings": chosen})
+        if fit.stopped == "interrupted":
+            break
     several = len(folds) > 1 or "" not in folds
     asked = {"model": model.kind, **{name: value for name, value in options.items() if name != "resume"}}
     result = Result(folds, asked if several else {**asked, **details[0]["settings"]})

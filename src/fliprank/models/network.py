@@ -28,7 +28,7 @@ from fliprank.models.base import register, row_gradient
 from fliprank.models.features import TILE, FeatureModel, add_rows, chunks_of, load_tile, tile_width
 from fliprank.models.folder import Record
 
-__all__ = ["Network"]
+__all__ = ["Network", "tanh"]
 
 MOST_PARAMETERS = 4_000_000
 BLAS_PRODUCTS = 1 << 18
@@ -103,7 +103,7 @@ class Network(FeatureModel):
 
 
 @kernel
-def _tanh(values: Floats) -> None:
+def tanh(values: Floats) -> None:
     """tanh in place, to 7e-16 of its value: the continued fraction at a quarter of the argument, doubled twice.
 
     With tanh(y) = p / q, tanh(2y) = 2 p q / (p^2 + q^2): the only division is the last, and no step branches, so that
@@ -133,7 +133,7 @@ def _nodes(features: Matrix, mean: Floats, w21: Floats, start: int, stop: int, t
                 x0, x1, x2, x3 = t0[r], t1[r], t2[r], t3[r]
                 node[r] += (v0 * x0 + v1 * x1) + (v2 * x2 + v3 * x3)
                 next_node[r] += (w0 * x0 + w1 * x1) + (w2 * x2 + w3 * x3)
-    _tanh(nodes.reshape(-1))
+    tanh(nodes.reshape(-1))
 
 
 @kernel

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
@@ -27,16 +27,16 @@ class Cost:
     objective: Objective
     l2: float = 0.0
 
-    def value_and_grad(self, values: Floats, weights: ArrayLike | None = None) -> tuple[float, Floats]:
-        """The cost at these free parameters, and its gradient; `weights` are of queries."""
-        model = self.model.at(self.model.params.with_free(values))
-        value, by_score = self.objective.value_and_grad(model.score(self.candidates), self.candidates, weights)
-        gradient = model.params.pull_free(model.pullback(self.candidates, by_score))
+    def value_and_grad(self, values: Floats, batch: Candidates | None = None) -> tuple[float, Floats]:
+        """The cost at these free parameters, and its gradient; on a `batch` of the queries, or on all."""
+        model, rows = self.model.at(self.model.params.with_free(values)), self.candidates if batch is None else batch
+        value, by_score = self.objective.value_and_grad(model.score(rows), rows)
+        gradient = model.params.pull_free(model.pullback(rows, by_score))
         sign = -1.0 if self.objective.maximise else 1.0
         held = self.l2 * self.held * values
         return sign * value + float(held @ values), sign * gradient + 2 * held
 
-    @property
+    @cached_property
     def held(self) -> Floats:
         """1 for each free parameter that is a weight, else 0."""
         params = self.model.params

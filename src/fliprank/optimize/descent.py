@@ -7,17 +7,17 @@ L-BFGS wants a cost whose gradient is its own: all objectives but LambdaRank, wh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
+from fliprank.errors import UsageError
 from fliprank.objectives.base import Objective
 from fliprank.optimize.cost import Cost
 from fliprank.optimize.fit import Recorder
 
-__all__ = ["Adam", "Lbfgs", "descent"]
+__all__ = ["Adam", "Lbfgs"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Lbfgs:
                 raise StopIteration
 
         start = recorder.state.get("values", params.free_values)
-        left = self.epochs - len(recorder.trail)
+        left = self.epochs - max(len(recorder.trail) - 1, 0)
         if not recorder.trail and not recorder.epoch(start, cost.value_and_grad(start)[0]):
             return
         limits = list(zip(params.free_lower, params.free_upper, strict=True))
@@ -74,8 +74,10 @@ class Adam:
 
     def run(self, recorder: Recorder, objective: Objective, rng: np.random.Generator) -> None:
         """Go down from the model's parameters, or from where the recorder's checkpoint is."""
+        if getattr(objective, "pairs", None) is not None:
+            raise UsageError("adam takes some queries at a time: a choice of pairs, by row numbers, needs lbfgs")
         params, train = recorder.model.params, recorder.train
-        start = params.free_values
+        start, cost = params.free_values, Cost(recorder.model, train, objective, self.l2)
         smooth, values, mean, square, seeds = (
             recorder.state.get(name, first)
             for name, first in (
@@ -87,7 +89,7 @@ class Adam:
             )
         )
         if not recorder.trail:
-            value, _ = Cost(recorder.model, train, objective, self.l2).value_and_grad(values)
+            value, _ = cost.value_and_grad(values)
             recorder.epoch(smooth, value, current=values, mean=mean, square=square, seed=seeds)
         steps = min(train.queries, max(8, -(-train.queries // self.batch)))
         for epoch in range(len(recorder.trail), self.epochs + 1):
@@ -95,8 +97,7 @@ class Adam:
             order = np.random.default_rng([int(seeds[0]), epoch]).permutation(train.queries)
             total = 0.0
             for step, chosen in enumerate(np.array_split(order, steps)):
-                cost = Cost(recorder.model, _batch(train, chosen), objective, self.l2)
-                value, gradient = cost.value_and_grad(values)
+                value, gradient = cost.value_and_grad(values, _batch(train, chosen))
                 total += value * len(chosen) / train.queries
                 count = (epoch - 1) * steps + step + 1
                 rate = self.rate * 0.5 * (1 + np.cos(np.pi * count / (self.epochs * steps + 1)))
@@ -108,14 +109,6 @@ class Adam:
                 smooth = keep * smooth + (1 - keep) * values
             if not recorder.epoch(smooth, total, float(rate), current=values, mean=mean, square=square, seed=seeds):
                 return
-
-
-def descent(objective: Objective, method: Literal["auto", "lbfgs", "adam"] = "auto", **settings: float) -> Lbfgs | Adam:
-    """The method by name; "auto" is Adam for LambdaRank and L-BFGS for the others."""
-    if method == "auto":
-        method = "adam" if objective.name == "lambdarank" else "lbfgs"
-    kind = Adam if method == "adam" else Lbfgs
-    return kind(**{name: value for name, value in settings.items() if name in kind.__dataclass_fields__})  # type: ignore[arg-type]
 
 
 def _batch(train: Candidates, queries: Ints) -> Candidates:

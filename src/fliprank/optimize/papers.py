@@ -16,10 +16,12 @@ in an epoch depends on the seed and its number only, and what the rate is, on th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+import numba
 import numpy as np
 
 from fliprank.arrays import Floats, Int32s, Ints, Matrix
@@ -28,7 +30,8 @@ from fliprank.errors import InputError, UsageError
 from fliprank.kernels import kernel
 from fliprank.models.base import Model
 from fliprank.models.linear import Linear
-from fliprank.models.network import Network, _tanh
+from fliprank.models.network import Network, tanh
+from fliprank.models.parameters import Parameters
 from fliprank.objectives.base import Objective
 from fliprank.objectives.gains import labels_of
 from fliprank.objectives.ranknet import RankNet
@@ -111,8 +114,9 @@ class Taylor2008:
 
     def run(self, recorder: Recorder, objective: Objective, rng: np.random.Generator) -> None:
         """Go down from the model's parameters, or from where the recorder's checkpoint is."""
+        if getattr(objective, "pairs", None) is not None:
+            raise UsageError("taylor2008 takes one query at a time: it can't use pairs that are given by row")
         model, train = recorder.model, recorder.train
-        lower, upper = model.params.free_lower, model.params.free_upper
         values, seed = _start(recorder, rng)
         if not recorder.trail:
             value, _ = Cost(model, train, objective).value_and_grad(values)
@@ -123,12 +127,10 @@ class Taylor2008:
             rate, begins_anew = self._pace(recorder.trail, -1.0 if recorder.measure.smaller_is_better else 1.0)
             if begins_anew:
                 values = model.initialised(np.random.default_rng([int(seed[0]), epoch, 1])).params.free_values
-            total = 0.0
-            for query in np.random.default_rng([int(seed[0]), epoch]).permutation(train.queries):
-                value, gradient = costs[query].value_and_grad(values)
-                values = np.clip(values - rate * gradient, lower, upper)
-                total += value / train.queries
-            if not recorder.epoch(values, total, rate, seed=seed):
+            order = np.random.default_rng([int(seed[0]), epoch]).permutation(train.queries)
+            with _one_thread():
+                values, mean = _query_steps(model.params, [costs[query] for query in order], values, rate)
+            if not recorder.epoch(values, mean, rate, seed=seed):
                 return
 
     def _pace(self, trail: Sequence[Epoch], sign: float) -> tuple[float, bool]:
@@ -168,6 +170,27 @@ def _start(recorder: Recorder, rng: np.random.Generator) -> tuple[Floats, Floats
 def _increases(trail: Sequence[Epoch]) -> int:
     """How many epochs ended at a higher objective than the one before."""
     return sum(after.objective > before.objective for before, after in pairwise(trail))
+
+
+def _query_steps(params: Parameters, costs: list[Cost], values: Floats, rate: float) -> tuple[Floats, float]:
+    """The free values after a step for each query in turn, and the mean of the costs met on the way."""
+    lower, upper, total = params.free_lower, params.free_upper, 0.0
+    for cost in costs:
+        value, gradient = cost.value_and_grad(values)
+        values = np.clip(values - rate * gradient, lower, upper)
+        total += value
+    return values, total / max(len(costs), 1)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Kernels run a query a task: for one query at a time, other threads would only be woken in vain."""
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(threads)
 
 
 def _pairs(train: Candidates) -> Int32s:
@@ -283,7 +306,7 @@ def _step_network(
         for j in range(hidden):
             reach1, reach2 = _products(w21[j], x1, x2)
             nodes[j], nodes[hidden + j] = b2[j] + reach1, b2[j] + reach2
-        _tanh(nodes)
+        tanh(nodes)
         gap = 0.0
         for j in range(hidden):
             gap += w32[j] * (nodes[hidden + j] - nodes[j])
