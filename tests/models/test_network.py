@@ -67,7 +67,7 @@ def test_a_net_too_large_for_one_matrix_product_has_the_same_gradient() -> None:
     assert model.pullback(rows, dscores) == pytest.approx(expected, rel=1e-9, abs=1e-11)
 
 
-def testtanh_is_right_to_the_last_digits() -> None:
+def test_tanh_is_right_to_the_last_digits() -> None:
     x = np.concatenate([np.linspace(-25, 25, 200_001), np.logspace(-300, 2, 1000), [0.0, 1e300, -1e300]])
     found, expected = x.copy(), np.tanh(x)
     tanh(found)

@@ -6,9 +6,9 @@ settled by runs side by side, one a setting, of which the best on validation que
 >>> from fliprank.models import Linear
 >>> rng = np.random.default_rng(0)
 >>> features = rng.normal(size=(600, 3))
->>> rows = Candidates.of(features[:, 0] > 1, group=[20] * 30, features=features)
+>>> rows = Candidates.of(features[:, 0] > 0, group=[20] * 30, features=features)
 >>> fit = train(Linear(), *rows.split(0.7, 0.3), objective="ranknet", measure="AP")
->>> fit.best.valid > 0.9, fit.settings["objective"]
+>>> fit.best.valid > 0.95, fit.settings["objective"]
 (True, 'ranknet')
 """
 
@@ -109,9 +109,8 @@ def train(
     for number, run in enumerate(runs):
         path = None if checkpoint is None else Path(checkpoint) / f"run-{number:03d}.checkpoint"
         start = ready if run.seed == seed else ready.initialised(np.random.default_rng(run.seed))
-        wait_for = (
-            None if run.name in PRESETS else patience
-        )  # the papers' procedures stop, and start anew, by themselves
+        # The papers' procedures have their own rules of when to start anew and when to stop.
+        wait_for = None if run.name in PRESETS else patience
         recorder = Recorder(start, rows, valid, chosen, wait_for, path, f"{key} {run}")
         if watch is not None:
             recorder.watch = _numbered(watch, number, len(runs))
