@@ -31,6 +31,13 @@ OBJECTIVES = {
     "SoftNDCG, alpha 0": "softndcg(discount=0)",
     "SoftAP": "softap",
 }
+CONCLUSION = """\
+What it shows: on these few hundred queries with many that have no relevant document, differences between good
+rankers are within what chance gives. The pattern is SoftRank's own (sections 4.6, 4.7): soft measures fit the
+training queries best, LambdaRank carries over best, and a flatter training discount (alpha 0) narrows the gap
+for nets. Nets fit more and carry over less than linear models: there is too little here for their parameters.
+Averaging linear models over random starts and along the way is what brings LambdaRank level with the trees.
+"""
 Scorer = Callable[[fr.Candidates], np.ndarray]
 Tested = dict[str, dict[str, list[np.ndarray]]]
 
@@ -122,15 +129,7 @@ def _page(
             f"| {name} | {np.mean(train[name]):.4f} | {figures[0]:.4f} | {figures[1]:.4f} | {told} "
             f"| {seconds[name] / quickest:.0f}x |"
         )
-    lines += [
-        "",
-        "What it shows: on these few hundred queries with many that have no relevant document, differences between good",
-        "rankers are within what chance gives. The pattern is SoftRank's own (sections 4.6, 4.7): soft measures fit the",
-        "training queries best, LambdaRank carries over best, and a flatter training discount (alpha 0) narrows the gap",
-        "for nets. Nets fit more and carry over less than linear models: there is too little here for their parameters.",
-        "Averaging linear models over random starts and along the way is what brings LambdaRank level with the trees.",
-    ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", CONCLUSION])
 
 
 if __name__ == "__main__":
