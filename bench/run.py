@@ -17,6 +17,7 @@ PARTS = {
     "Significance": "significance",
     "Smooth objectives": "objectives",
     "Models": "models",
+    "Exact line search": "exact",
 }
 
 

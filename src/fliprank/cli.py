@@ -189,7 +189,7 @@ def train(
     hidden: Annotated[int, typer.Option(min=1, help="Hidden nodes of a network.")] = 10,
     objective: Annotated[str, typer.Option(help="What to train on.")] = "lambdarank@10",
     measure: Annotated[str, typer.Option(help="What to choose by, and report.")] = "nDCG(dcg='exp-log2')@10",
-    method: Annotated[str, typer.Option(help="auto, lbfgs, adam, taylor2006 or taylor2008.")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, lbfgs, adam, exact, taylor2006 or taylor2008.")] = "auto",
     epochs: Annotated[int | None, typer.Option(min=1, help="At most so many; the method's own by default.")] = None,
     restarts: Annotated[int, typer.Option(min=1, help="Random starts of each setting.")] = 4,
     sweep: Annotated[bool, typer.Option(help="Choose settings that are not given on validation queries.")] = True,

@@ -11,9 +11,10 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-# Idle threads sleep instead of spinning: on a machine that is also busy with other work, a spinning thread makes every
-# parallel loop wait for its time slice. OpenMP reads this when Numba starts its threads.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Idle threads spin for some ten microseconds and then sleep. On a machine that is busy with other work, a thread that
+# spins for milliseconds, as is OpenMP's way, makes every parallel loop wait for its time slice; one that sleeps at once
+# is slow to wake. OpenMP reads this when Numba starts its threads.
+os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 from numba import njit
 

@@ -36,8 +36,7 @@ from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
 from fliprank.objectives import Objective, parse_objective
 from fliprank.optimize.fit import Epoch, Fit, Recorder, fingerprint
-from fliprank.optimize.methods import make_method, method_name
-from fliprank.optimize.papers import PRESETS
+from fliprank.optimize.methods import OWN_RULES, make_method, method_name
 
 __all__ = ["DEFAULT_MEASURE", "DEFAULT_OBJECTIVE", "Fold", "Watch", "read_folds", "read_sets", "train"]
 
@@ -91,10 +90,11 @@ def train(
 
     Linear models of the best setting are averaged over their random starts; of networks the best start is taken.
 
-    `method`: "lbfgs", "adam", "taylor2006", "taylor2008", or "auto" (Adam for LambdaRank, else L-BFGS). `settings` go
-    to the method (`epochs`, `rate`, `l2`, `batch`); what is given is not swept. `sample` draws unlabelled training rows
-    as the papers do: "rated" or a multiple of the labelled. Ctrl-C keeps the best so far. With `checkpoint` (a folder)
-    each epoch is written, and `resume=True` goes on from there.
+    `method`: "lbfgs", "adam", "taylor2006", "taylor2008", "exact" (on the measure itself, without an objective; linear
+    models), or "auto" (Adam for LambdaRank, else L-BFGS). `settings` go to the method (`epochs`, `rate`, `l2`, ...);
+    what is given is not swept. `sample` draws unlabelled training rows as the papers do: "rated" or a multiple of the
+    labelled. Ctrl-C keeps the best so far. With `checkpoint` (a folder) each epoch is written, and `resume=True` goes
+    on from there.
     """
     target, chosen = parse_objective(objective), parse_measure(measure)
     _check(train, valid)
@@ -109,8 +109,7 @@ def train(
     for number, run in enumerate(runs):
         path = None if checkpoint is None else Path(checkpoint) / f"run-{number:03d}.checkpoint"
         start = ready if run.seed == seed else ready.initialised(np.random.default_rng(run.seed))
-        # The papers' procedures have their own rules of when to start anew and when to stop.
-        wait_for = None if run.name in PRESETS else patience
+        wait_for = None if run.name in OWN_RULES else patience
         recorder = Recorder(start, rows, valid, chosen, wait_for, path, f"{key} {run}")
         if watch is not None:
             recorder.watch = _numbered(watch, number, len(runs))
@@ -134,6 +133,8 @@ def _settings(
     name = method_name(method, objective)
     make_method(name, objective, **given)  # a wrong setting is an error before the first run
     grid: dict[str, tuple[float, ...]] = {}
+    if name == "exact":  # it climbs the measure itself, from random starts of its own
+        sweep = False
     if sweep:
         grid = {key: values for key, values in SWEPT.get(name, {}).items() if key not in given}
         if "sigma" in {f.name for f in fields(objective)} - objective.parameters().keys() and objective.maximise:

@@ -1,1 +1,1 @@
-"""Finding parameters: by gradient on a smooth objective, chosen by the measure on validation queries."""
+"""Finding parameters: by gradient on a smooth objective, or exactly on the measure; validation queries choose."""

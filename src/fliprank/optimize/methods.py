@@ -10,10 +10,11 @@ import numpy as np
 from fliprank.errors import UsageError
 from fliprank.objectives.base import Objective
 from fliprank.optimize.descent import Adam, Lbfgs
+from fliprank.optimize.exact import Exact
 from fliprank.optimize.fit import Recorder
 from fliprank.optimize.papers import PRESETS
 
-__all__ = ["METHODS", "Method", "make_method", "method_name"]
+__all__ = ["METHODS", "OWN_RULES", "Method", "make_method", "method_name"]
 
 
 class Method(Protocol):
@@ -22,7 +23,10 @@ class Method(Protocol):
     def run(self, recorder: Recorder, objective: Objective, rng: np.random.Generator) -> None: ...
 
 
-METHODS: dict[str, Any] = {"lbfgs": Lbfgs, "adam": Adam, **PRESETS}
+METHODS: dict[str, Any] = {"lbfgs": Lbfgs, "adam": Adam, "exact": Exact, **PRESETS}
+
+OWN_RULES = {"exact", *PRESETS}
+"""Methods that know by themselves when to start anew and when to stop."""
 
 
 def method_name(method: str, objective: Objective) -> str:
