@@ -42,9 +42,9 @@ def open_bytes(path: StrPath) -> Iterator[BinaryIO]:
     """The bytes of a file, unzipped where its content is gzipped."""
     source = resolve(path)
     try:
-        with source.open("rb") as raw:
-            zipped = raw.read(2) == GZIP_MAGIC
-            raw.seek(0)
+        with source.open("rb", buffering=0) as start:
+            zipped = start.read(2) == GZIP_MAGIC
+        with source.open("rb") as raw:  # opened anew: a buffer that holds something makes `read()` copy the file
             yield cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if zipped else raw
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"broken gzip data: {error}", path=source) from error

@@ -142,11 +142,15 @@ def judge(qrels: Qrels, run: Run, *, missing: Literal["zero", "skip"] = "zero") 
         )
     kept = found | (missing == "zero")
     sizes = np.where(found, np.diff(run.offsets)[partner], 0)[kept]
-    rows, offsets = span_indices(run.offsets, partner[found]), bounds(sizes)
-    docids = run.docids.take(rows)
+    offsets, order = bounds(sizes), partner[found]
+    same = len(order) == len(run.qids) and bool((np.diff(order) == 1).all())  # the usual case: no row moves
+    docids, scores = run.docids, run.scores
+    if not same:
+        rows = span_indices(run.offsets, order)
+        docids, scores = run.docids.take(rows), frozen(run.scores[rows], np.float64)
     row = match(docids, offsets, qrels.docids, qrels.offsets, np.flatnonzero(kept))
     judged = row >= 0
-    labels = np.full(len(rows), np.nan)
+    labels = np.full(len(scores), np.nan)
     labels[judged] = qrels.labels[row[judged]]
     unseen = np.repeat(kept, np.diff(qrels.offsets))
     unseen[row[judged]] = False
@@ -160,7 +164,7 @@ def judge(qrels: Qrels, run: Run, *, missing: Literal["zero", "skip"] = "zero") 
         missed_labels=qrels.labels[missed],
     )
     shared = int(found.sum())
-    return JudgedRun(candidates, frozen(run.scores[rows], np.float64), len(run.qids) - shared, len(found) - shared)
+    return JudgedRun(candidates, scores, len(run.qids) - shared, len(found) - shared)
 
 
 @dataclass(frozen=True)
