@@ -32,8 +32,8 @@ from fliprank.optimize.fit import Fit, Recorder
 from fliprank.optimize.methods import make_method
 
 try:
-    from sklearn.base import BaseEstimator  # type: ignore[import-untyped]
-    from sklearn.utils.validation import (  # type: ignore[import-untyped]
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import (
         check_array,
         check_is_fitted,
         validate_data,
