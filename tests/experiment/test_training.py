@@ -34,7 +34,7 @@ def rows(queries: int = 40, seed: int = 0, features: int = 4, noise: float = 0.5
 )
 @pytest.mark.parametrize("model", [fr.Linear(), fr.Network(hidden=3)], ids=["linear", "network"])
 def test_every_objective_teaches_every_model(objective: str, model: fr.Model) -> None:
-    fit = fr.train(model, rows(), rows(20, seed=1), objective=objective, sweep=False, epochs=30)
+    fit = fr.train(model, rows(), rows(20, seed=1), objective=objective, sweep=False)
     assert fit.best.valid > fit.trail[0].valid
     test, measure = rows(50, seed=2), fr.parse_measure("nDCG(dcg='exp-log2')@10")
     assert test.features is not None
