@@ -15,7 +15,7 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fliprank.data import trec
+from fliprank.data import columns
 from fliprank.data.trec import Qrels, Run, judge, read_qrels, read_run, write_qrels, write_run
 from fliprank.errors import InputError, UsageError
 
@@ -366,7 +366,7 @@ def test_pieces_begin_after_newlines_and_cover_the_file() -> None:
     for text in (b"a\n", b"a\n\n\nbb\nccc\n", b"x" * 50 + b"\n", b"\n" * 20):
         buffer = np.frombuffer(text, np.uint8)
         for pieces in range(1, 9):
-            cuts = trec._cut(buffer, 0, pieces).tolist()
+            cuts = columns.cut_lines(buffer, 0, pieces).tolist()
             assert (cuts[0], cuts[-1]) == (0, len(text))
             assert cuts == sorted(cuts)
             assert all(cut == 0 or text[cut - 1 : cut] == b"\n" for cut in cuts)

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from fliprank.arrays import Bytes, Floats, Int32s, Ints, frozen
 from fliprank.data.candidates import Candidates, column_ids
+from fliprank.data.columns import count_lines, cut_lines, is_space, line_end, parse_columns
 from fliprank.data.files import StrPath, atomic_write, read_bytes
 from fliprank.data.ids import Ids, compare_ids, factorize, find_duplicates, match
-from fliprank.data.numbers import parse_float
 from fliprank.data.order import order_rows
 from fliprank.data.spans import bounds, span_indices
 from fliprank.errors import InputError, UsageError
@@ -189,7 +189,7 @@ _BOM = b"\xef\xbb\xbf"
 def read_qrels(path: StrPath) -> Qrels:
     """Judgements from lines `qid iteration docno label`, or from BEIR's TSV with its header; plain or gzipped."""
     buffer, begin = _open(path)
-    end = _line_end(buffer, begin)
+    end = line_end(buffer, begin)
     if buffer[begin:end].tobytes().split() == _BEIR_HEADER:
         return Qrels._judged(*_read(path, buffer, end + 1, _BEIR))
     return Qrels._judged(*_read(path, buffer, begin, _QRELS))
@@ -260,11 +260,11 @@ def _open(path: StrPath) -> tuple[Bytes, int]:
 
 def _read(path: StrPath, buffer: Bytes, begin: int, layout: _Layout) -> tuple[Ints, Ids, Ids, Floats]:
     """Offsets, query ids, document ids and numbers of the lines from `begin` on, grouped by query."""
-    cuts = _cut(buffer, begin, 1 + (len(buffer) >> 20))
-    limits = bounds(_count_lines(buffer, cuts))
+    cuts = cut_lines(buffer, begin, 1 + (len(buffer) >> 20))
+    limits = bounds(count_lines(buffer, cuts))
     lines = int(limits[-1])
     starts, lengths, numbers = np.empty((2, lines), np.int64), np.empty((2, lines), np.int32), np.empty(lines)
-    used, bad = _parse(
+    used, bad = parse_columns(
         buffer, cuts, limits, layout.least, layout.most, layout.document, layout.number, starts, lengths, numbers
     )
     if (bad >= 0).any():
@@ -280,7 +280,7 @@ def _read(path: StrPath, buffer: Bytes, begin: int, layout: _Layout) -> tuple[In
 
 def _complain(path: StrPath, buffer: Bytes, begin: int, layout: _Layout) -> NoReturn:
     """Say what is wrong with the line that begins at `begin`."""
-    columns = [column.decode() for column in buffer[begin : _line_end(buffer, begin)].tobytes().split()]
+    columns = [column.decode() for column in buffer[begin : line_end(buffer, begin)].tobytes().split()]
     line, query = _line_at(buffer, begin), None
     if layout.least <= len(columns) <= layout.most:
         query = columns[0]
@@ -297,7 +297,7 @@ def _line_at(buffer: Bytes, position: int) -> int:
 
 def _tag(buffer: Bytes, position: int) -> str:
     """The last of six columns of the line whose third column begins at `position`."""
-    rest = buffer[position : _line_end(buffer, position)].tobytes().split()
+    rest = buffer[position : line_end(buffer, position)].tobytes().split()
     return rest[3].decode() if len(rest) > 3 else ""
 
 
@@ -383,85 +383,6 @@ def _examples(ids: Ids) -> str:
     return (", ".join(shown) + (", ..." if len(ids) > 3 else "")) or "none"
 
 
-@kernel
-def _is_space(byte: int) -> bool:
-    return byte <= 32 and (byte == 32 or 9 <= byte <= 13)
-
-
-@kernel
-def _line_end(buffer: Bytes, begin: int) -> int:
-    """Where the newline of the line at `begin` is."""
-    while buffer[begin] != 10:
-        begin += 1
-    return begin
-
-
-@kernel
-def _cut(buffer: Bytes, begin: int, pieces: int) -> Ints:
-    """Cut `buffer[begin:]`, which ends with a newline, after newlines into pieces of about one size."""
-    cuts = np.full(pieces + 1, len(buffer), np.int64)
-    cuts[0] = begin
-    for p in range(1, pieces):
-        i = max(cuts[p - 1], begin + (len(buffer) - begin) // pieces * p)
-        while i < len(buffer) and i > begin and buffer[i - 1] != 10:
-            i += 1
-        cuts[p] = i
-    return cuts
-
-
-@parallel_kernel
-def _count_lines(buffer: Bytes, cuts: Ints) -> Ints:
-    out = np.zeros(len(cuts) - 1, np.int64)
-    for p in prange(len(cuts) - 1):
-        count = 0
-        for i in range(cuts[p], cuts[p + 1]):
-            count += buffer[i] == 10
-        out[p] = count
-    return out
-
-
-@parallel_kernel
-def _parse(
-    buffer: Bytes,
-    cuts: Ints,
-    limits: Ints,
-    least: int,
-    most: int,
-    document: int,
-    number: int,
-    starts: Ints,
-    lengths: Int32s,
-    numbers: Floats,
-) -> tuple[Ints, Ints]:
-    """Write the columns of piece p from row `limits[p]` on; (rows written, where the first bad line begins or -1)."""
-    used, bad = np.zeros(len(cuts) - 1, np.int64), np.full(len(cuts) - 1, -1, np.int64)
-    for p in prange(len(cuts) - 1):
-        i, row = cuts[p], limits[p]
-        while i < cuts[p + 1] and bad[p] < 0:
-            line, column, valid = i, 0, True
-            while buffer[i] != 10:
-                if _is_space(buffer[i]):
-                    i += 1
-                    continue
-                start = i
-                while not _is_space(buffer[i]):
-                    i += 1
-                if column == 0 or column == document:
-                    which = 0 if column == 0 else 1
-                    starts[which, row], lengths[which, row] = start, i - start
-                elif column == number:
-                    numbers[row], valid = parse_float(buffer, start, i)
-                    valid = valid and np.isfinite(numbers[row])
-                column += 1
-            i += 1
-            if column > 0:
-                row += 1
-                if not valid or column < least or column > most:
-                    bad[p] = line
-        used[p] = row - limits[p]
-    return used, bad
-
-
 @parallel_kernel
 def _changes(buffer: Bytes, start: Ints, length: Int32s) -> NDArray[np.bool_]:
     """Whether each id differs from the one before it."""
@@ -477,7 +398,7 @@ def _first_unfit(buffer: Bytes, start: Ints, length: Int32s) -> int:
     for i in range(len(start)):
         unfit = length[i] == 0
         for b in range(start[i], start[i] + length[i]):
-            unfit = unfit or _is_space(buffer[b])
+            unfit = unfit or is_space(buffer[b])
         if unfit:
             return i
     return -1

@@ -8,6 +8,7 @@ set of candidates: a library's matrix product does not promise that.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -44,9 +45,9 @@ class FeatureModel(Model):
     def ready(self) -> bool:
         return self.scaler is not None
 
+    @abstractmethod
     def parameter_names(self, features: tuple[str, ...]) -> list[str]:
         """The parameters of a model of these features."""
-        raise NotImplementedError
 
     def _scaled(self, scaler: Scaler) -> Self:
         names = tuple(self.parameter_names(scaler.names))
