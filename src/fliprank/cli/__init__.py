@@ -1,0 +1,29 @@
+"""The command line: a thin skin over the library, one file a command.
+
+Heavy imports wait until a command runs, so that --help is quick. Exit codes: 0 done, 1 the data or files can't be used,
+2 the command was given wrongly.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from fliprank.cli import demo, evaluate, rank, train  # noqa: F401 (each adds its commands to `app`)
+from fliprank.cli.app import app
+from fliprank.errors import FliprankError, UsageError
+
+__all__ = ["app", "main"]
+
+
+def main() -> None:
+    """Run the command line; our own errors become one line and an exit code."""
+    try:
+        app()
+    except FliprankError as error:
+        typer.echo(f"fliprank: {error}", err=True)
+        sys.exit(2 if isinstance(error, UsageError) else 1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)

@@ -1,0 +1,131 @@
+"""`fliprank evaluate`."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fliprank.cli.app import app
+from fliprank.errors import UsageError
+
+if TYPE_CHECKING:
+    from fliprank.experiment.evaluation import Evaluation
+    from fliprank.experiment.significance import Comparison
+
+__all__ = ["evaluate", "show_evaluation"]
+
+
+class Tool(StrEnum):
+    """The tools whose numbers can be reproduced."""
+
+    fliprank = "fliprank"
+    trec_eval = "trec_eval"
+    lightgbm = "lightgbm"
+    xgboost = "xgboost"
+    sklearn = "sklearn"
+    ranx = "ranx"
+    letor = "letor"
+
+
+EVALUATE_EXAMPLES = """
+Examples:
+
+  fliprank evaluate qrels.txt bm25.run tuned.run -m nDCG@10 -m "AP(rel=2)"
+
+  fliprank evaluate qrels.txt bm25.run -m P@5 -q --csv > by-query.csv
+
+  fliprank evaluate test.letor.gz scores.txt -m "nDCG(dcg='exp-log2')@10" --convention lightgbm --explain
+
+Measures are named as in ir_measures; trec_eval's (ndcg_cut_10, map) and ranx's (ndcg_burges@10) names are understood.
+"""
+
+
+@app.command(epilog=EVALUATE_EXAMPLES)
+def evaluate(
+    qrels: Annotated[Path, typer.Argument(help="Judgements: TREC or BEIR qrels, or a LETOR file; plain or .gz.")],
+    runs: Annotated[list[Path], typer.Argument(help="TREC runs; for a LETOR file, files with one score a line.")],
+    measure: Annotated[list[str] | None, typer.Option("-m", "--measure", help="A measure; may be repeated.")] = None,
+    convention: Annotated[Tool, typer.Option(help="Whose reading of the measures to reproduce.")] = Tool.fliprank,
+    per_query: Annotated[bool, typer.Option("-q", "--per-query", help="Show every query, too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for a program.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV for a program.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say what each number depends on.")] = False,
+    permutations: Annotated[int, typer.Option(min=99, help="Sign flips of the randomisation tests.")] = 100_000,
+    confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 0,
+) -> None:
+    """Judge one or more rankings; compare the others with the first."""
+    if as_json and as_csv:
+        raise UsageError("choose one of --json and --csv")
+    from fliprank import console
+    from fliprank.experiment import evaluation
+
+    with console.working("evaluating"):
+        names = measure or evaluation.DEFAULT_MEASURES
+        result = evaluation.evaluate(qrels, runs, names, convention=convention.value)
+        comparisons = result.compare(permutations=permutations, confidence=confidence, seed=seed)
+    if as_json:
+        _print_json(result, comparisons, per_query, explain)
+    elif as_csv:
+        _print_csv(result, per_query)
+    else:
+        if per_query:
+            console.show(console.query_table(result))
+        show_evaluation(result, comparisons, confidence, explain)
+
+
+def show_evaluation(result: Evaluation, comparisons: list[Comparison], confidence: float, explain: bool) -> None:
+    from fliprank import console
+
+    console.show(console.mean_table(result))
+    if comparisons:
+        console.show(*console.comparison_tables(comparisons, confidence))
+        console.show("p: randomisation test; Holm and max-T correct it for all comparisons.")
+        console.show("+/-/=: on how many queries the run is better, worse, the same.")
+    if explain:
+        console.show(console.explanation(result.explain()))
+    else:
+        console.show(*result.notes)
+
+
+def _print_json(result: Evaluation, comparisons: list[Comparison], per_query: bool, explain: bool) -> None:
+    import json
+
+    def known(value: float) -> float | None:
+        return value if value == value else None
+
+    out: dict[str, object] = {
+        "convention": result.readings[0].convention.name,
+        "queries": len(result.qids),
+        "runs": {run: {m: known(v) for m, v in means.items()} for run, means in result.means().items()},
+        "comparisons": [comparison.as_dict() for comparison in comparisons],
+        "notes": list(result.notes),
+    }
+    if per_query:
+        qids = result.qids.tolist()
+        out["per_query"] = {
+            run: {m: dict(zip(qids, map(known, column.tolist()), strict=True)) for m, column in values.items()}
+            for run, values in result.values.items()
+        }
+    if explain:
+        out["explain"] = [{"what": what, "how": how} for what, how in result.explain()]
+    typer.echo(json.dumps(out, indent=2))
+
+
+def _print_csv(result: Evaluation, per_query: bool) -> None:
+    import csv
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    if not per_query:
+        writer.writerow(["run", "measure", "mean"])
+        writer.writerows([run, m, repr(v)] for run, means in result.means().items() for m, v in means.items())
+        return
+    qids = result.qids.tolist()
+    writer.writerow(["run", "query", "measure", "value"])
+    for run, values in result.values.items():
+        for name, column in values.items():
+            writer.writerows([run, qid, name, repr(v)] for qid, v in zip(qids, column.tolist(), strict=True))

@@ -1,0 +1,72 @@
+"""`fliprank train`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fliprank.cli.app import app
+from fliprank.errors import UsageError
+
+__all__ = ["train"]
+
+TRAIN_EXAMPLES = """
+Examples:
+
+  fliprank train train.txt --valid vali.txt --test test.txt --out fit
+
+  fliprank train --folds MQ2008 --model network --hidden 10 --objective "softndcg(sigma=0.3)" --out fit
+
+  fliprank train train.parquet --valid vali.parquet --method taylor2008 --objective ranknet --out fit --resume
+
+Objectives: mse, ranknet, lambdarank, softndcg, softap, softrr, softp@k, softrecall@k, with parameters in brackets.
+"""
+
+
+class Kind(StrEnum):
+    """The models that can be trained from features."""
+
+    linear = "linear"
+    network = "network"
+
+
+@app.command(epilog=TRAIN_EXAMPLES)
+def train(
+    rows: Annotated[Path | None, typer.Argument(help="Training rows: LETOR, Parquet or term statistics.")] = None,
+    valid: Annotated[Path | None, typer.Option(help="Validation rows: they choose epoch and settings.")] = None,
+    test: Annotated[Path | None, typer.Option(help="Test rows: only looked at when all is chosen.")] = None,
+    folds: Annotated[Path | None, typer.Option(help="Instead: a folder with Fold1/{train,vali,test}.txt, ...")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for model, figures and checkpoints.")] = Path("fit"),
+    model: Annotated[Kind, typer.Option(help="What to train.")] = Kind.linear,
+    hidden: Annotated[int, typer.Option(min=1, help="Hidden nodes of a network.")] = 10,
+    objective: Annotated[str, typer.Option(help="What to train on.")] = "lambdarank@10",
+    measure: Annotated[str, typer.Option(help="What to choose by, and report.")] = "nDCG(dcg='exp-log2')@10",
+    method: Annotated[str, typer.Option(help="auto, lbfgs, adam, exact, taylor2006 or taylor2008.")] = "auto",
+    epochs: Annotated[int | None, typer.Option(min=1, help="At most so many; the method's own by default.")] = None,
+    restarts: Annotated[int, typer.Option(min=1, help="Random starts of each setting.")] = 4,
+    sweep: Annotated[bool, typer.Option(help="Choose settings that are not given on validation queries.")] = True,
+    sample: Annotated[
+        str | None, typer.Option(help="Unlabelled training rows: 'rated', or so many a labelled.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoints in OUT.")] = False,
+) -> None:
+    """Train a ranker on a smooth objective, chosen by the measure that counts."""
+    if (rows is None) == (folds is None):
+        raise UsageError("give training rows or --folds, one of them")
+    from fliprank import console
+    from fliprank.experiment import trained, training
+    from fliprank.models import Linear, Network
+
+    folder = trained.check_folder(out)
+    sets = training.read_folds(folds) if folds is not None else training.read_sets(rows or "", valid, test)
+    options: dict[str, Any] = {"objective": objective, "measure": measure, "method": method, "restarts": restarts}
+    options |= {"sweep": sweep, "sample": sample, "seed": seed, "resume": resume}
+    options |= {} if epochs is None else {"epochs": epochs}
+    start = Linear() if model is Kind.linear else Network(hidden=hidden)
+    result = trained.train_and_write(start, sets, folder, console.training_progress, **options)
+    console.show(console.training_table(result))
+    console.show(f"written: {folder / 'result.json'}")
