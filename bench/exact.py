@@ -11,7 +11,7 @@ import numpy as np
 from timing import Row, show, timed
 
 from fliprank.data.candidates import Candidates
-from fliprank.landscape import trajectory
+from fliprank.landscape import score_trajectory
 from fliprank.measures import parse_measure
 
 SIZES = ((1000, 40), (1000, 120), (200, 1000))
@@ -30,14 +30,14 @@ def rows() -> list[Row]:
         def evaluate(x: float = 0.0) -> float:
             return measure.aggregate(measure.per_query(base + x * slope, candidates))  # noqa: B023
 
-        path = trajectory(base, slope, candidates, measure, LOW, HIGH)
+        path = score_trajectory(base, slope, candidates, measure, LOW, HIGH)
         top, found = path.maximum.value, evaluate(path.best_point())
         assert abs(top - found) < 1e-12, (top, found)
         sampled = max(evaluate(x) for x in np.linspace(LOW, HIGH, 50))
         plain, exact = np.inf, np.inf
         for _ in range(TRIES):  # in turn, so that other work on the machine slows both
             plain = min(plain, timed(lambda: measure.per_query(base, candidates), 1)[0])  # noqa: B023
-            exact = min(exact, timed(lambda: trajectory(base, slope, candidates, measure, LOW, HIGH), 1)[0])  # noqa: B023
+            exact = min(exact, timed(lambda: score_trajectory(base, slope, candidates, measure, LOW, HIGH), 1)[0])  # noqa: B023
         where = f"{queries:,} queries x {size:,} rows, {len(path.breaks):,} steps"
         out.append(Row(f"exact line search: price in evaluations, {where}", "one nDCG@10", exact / plain, "at most 8"))
         out.append(Row(f"its optimum {top:.6f}, less that of samples", "50 samples", top - sampled, "above 0"))

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fliprank.experiment.evaluation import evaluate as evaluate
     from fliprank.experiment.training import train as train
     from fliprank.landscape import find_flips as find_flips
-    from fliprank.landscape import trajectory as trajectory
+    from fliprank.landscape import score_trajectory as score_trajectory
     from fliprank.measures import parse_measure as parse_measure
     from fliprank.models import Linear as Linear
     from fliprank.models import Model as Model
@@ -72,7 +72,7 @@ _HOMES = {
     "fliprank.errors": ("FliprankError", "InputError", "UsageError"),
     "fliprank.experiment.evaluation": ("Evaluation", "compare", "evaluate"),
     "fliprank.experiment.training": ("train",),
-    "fliprank.landscape": ("find_flips", "trajectory"),
+    "fliprank.landscape": ("find_flips", "score_trajectory"),
     "fliprank.measures": ("parse_measure",),
     "fliprank.models": ("Linear", "Model", "Network", "Parameters", "load_model"),
     "fliprank.objectives": (

@@ -10,7 +10,7 @@ from lines import Line, between, crossings, line, lines
 
 from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
-from fliprank.landscape import Trajectory, trajectory
+from fliprank.landscape import Trajectory, score_trajectory
 from fliprank.landscape.trajectory import ascending
 from fliprank.measures import Measure, parse_measure
 
@@ -64,7 +64,7 @@ def value(measure: Measure, line: Line, x: float) -> float:
 
 
 def follow(line: Line, measure: Measure, low: float = -np.inf, high: float = np.inf) -> Trajectory:
-    return trajectory(line.base, line.slope, line.rows, measure, low, high)
+    return score_trajectory(line.base, line.slope, line.rows, measure, low, high)
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
@@ -141,7 +141,7 @@ def test_measures_that_respond_to_the_same_flips_share_all_local_optima(seed: in
     rows = Candidates.of(rng.integers(0, 2, 60), group=[25, 15, 20])
     base, slope = rng.normal(size=(2, 60))
     for same in (["AP", "nDCG", "DCG(gains={1:7})", "GMAP"], ["nDCG@5", "AP@5", "RBP(p=0.5)@5"]):
-        first, *others = (peaks(trajectory(base, slope, rows, name)) for name in same)
+        first, *others = (peaks(score_trajectory(base, slope, rows, name)) for name in same)
         assert len(first) > 1
         assert all(other == first for other in others)
 
@@ -154,7 +154,7 @@ def test_example_1_of_the_paper() -> None:
     slope[:2] += 1.0
     rows = Candidates.of([2, 1] + [0] * 100)
     plain, three, ten = (f"nDCG(gains={{1:1,2:{gain}}})" for gain in (1, 3, 10))
-    paths = {name: trajectory(base, slope, rows, name) for name in ("AP", plain, three, ten)}
+    paths = {name: score_trajectory(base, slope, rows, name) for name in ("AP", plain, three, ten)}
     assert peaks(paths["AP"]) == peaks(paths[plain])
     assert len(peaks(paths["AP"])) >= 4
     np.testing.assert_array_equal(paths["AP"].breaks, paths[plain].breaks)
@@ -166,29 +166,29 @@ def test_example_1_of_the_paper() -> None:
 def test_identical_documents_keep_the_order_of_the_tie_rule() -> None:
     rows = Candidates.of([1, 0, 0, 1], docids=["a", "b", "c", "d"])
     for name, values in (("RR", [0.5, 1.0]), ("P@1", [0.0, 1.0]), ("nDCG@1", [0.0, 1.0])):
-        path = trajectory([0, 0, 1, 0], [1, 1, 0, -1], rows, name)  # b before a everywhere; d leads at the left
+        path = score_trajectory([0, 0, 1, 0], [1, 1, 0, -1], rows, name)  # b before a everywhere; d leads at the left
         assert path.values[0] == 1.0
         assert path.values[-1] == values[0]
 
 
 def test_the_best_point_is_in_the_middle_of_the_widest_or_nearest_best_stretch() -> None:
     rows = Candidates.of([1, 0, 0])
-    path = trajectory([0, 1, 3], [0, 1, -1], rows, "RR")  # first only where both others are below 0: nowhere
+    path = score_trajectory([0, 1, 3], [0, 1, -1], rows, "RR")  # first only where both others are below 0: nowhere
     assert path.maximum.value == 0.5
     assert [tuple(peak) for peak in path.local_maxima()] == [(0.5, -np.inf, -1.0), (0.5, 3.0, np.inf)]
     assert path.best_point(start=0.0) == path.best_point("nearest", start=0.0) == -5.0
     assert path.best_point(start=2.5) == path.best_point("nearest", start=2.5) == 7.0
-    assert trajectory([0, 1, 3], [0, 1, -1], rows, "RR", -2, 3.5).best_point("nearest", start=3.0) == 3.25
-    assert trajectory([0, 1, 3], [0, 1, -1], rows, "RR", -2, 3.5).best_point("widest", start=3.0) == -1.5
-    assert trajectory([0, 1, 3], [1, 1, 1], rows, "RR").best_point(start=0.25) == 0.25
+    assert score_trajectory([0, 1, 3], [0, 1, -1], rows, "RR", -2, 3.5).best_point("nearest", start=3.0) == 3.25
+    assert score_trajectory([0, 1, 3], [0, 1, -1], rows, "RR", -2, 3.5).best_point("widest", start=3.0) == -1.5
+    assert score_trajectory([0, 1, 3], [1, 1, 1], rows, "RR").best_point(start=0.25) == 0.25
 
 
 def test_what_has_no_steps_is_refused() -> None:
     rows = Candidates.of([1, 0])
     with pytest.raises(UsageError, match="does not change with ranks"):
-        trajectory([1, 0], [0, 1], rows, "SetF")
+        score_trajectory([1, 0], [0, 1], rows, "SetF")
     with pytest.raises(UsageError, match="not on the line"):
-        trajectory([1, 0], [0, 1], rows, "AP", -1, 1).at(2)
+        score_trajectory([1, 0], [0, 1], rows, "AP", -1, 1).at(2)
 
 
 def test_room_grows_where_every_document_has_its_day_at_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,6 +218,6 @@ def test_steps_are_put_in_order_also_where_they_nearly_coincide() -> None:
 
 def test_no_rows_and_no_queries_are_lines_too() -> None:
     for rows in (Candidates.of([]), Candidates.of([], group=[0, 0]), Candidates.of([], group=[])):
-        path = trajectory([], [], rows, "nDCG@10")
+        path = score_trajectory([], [], rows, "nDCG@10")
         assert len(path.breaks) == 0
         assert path.best_point(start=3.0) == 3.0

@@ -4,6 +4,6 @@ Robertson & Zaragoza 2007: a rank-based measure changes only where two documents
 """
 
 from fliprank.landscape.flips import Flips, find_flips
-from fliprank.landscape.trajectory import Plateau, Trajectory, trajectory
+from fliprank.landscape.trajectory import Plateau, Trajectory, score_trajectory
 
-__all__ = ["Flips", "Plateau", "Trajectory", "find_flips", "trajectory"]
+__all__ = ["Flips", "Plateau", "Trajectory", "find_flips", "score_trajectory"]

@@ -4,7 +4,7 @@ Scores are base + x slope. Each query changes at some of its flips; the steps of
 to the steps of the mean. So the whole line is known: the best value and how wide it is, and every local optimum.
 
 >>> rows = Candidates.of([0, 1, 0])
->>> path = trajectory([3, 1, 0], [0, 1, 0.5], rows, "RR")
+>>> path = score_trajectory([3, 1, 0], [0, 1, 0.5], rows, "RR")
 >>> path.breaks.tolist(), path.values.tolist(), path.maximum.width
 ([-2.0, 2.0], [0.3333333333333333, 0.5, 1.0], inf)
 """
@@ -26,7 +26,7 @@ from fliprank.landscape.flips import line_of
 from fliprank.landscape.steps import Steps, find_steps
 from fliprank.measures import GMAP, Measure, parse_measure
 
-__all__ = ["Plateau", "Trajectory", "trajectory"]
+__all__ = ["Plateau", "Trajectory", "score_trajectory"]
 
 ROUNDING = 1e-13
 """A change of the sum over queries below this, relative to the largest value of a query, is rounding."""
@@ -140,7 +140,7 @@ class Trajectory:
         return [self.plateau(int(i)) for i in np.flatnonzero(signed >= best)]
 
 
-def trajectory(
+def score_trajectory(
     base: ArrayLike,
     slope: ArrayLike,
     candidates: Candidates,

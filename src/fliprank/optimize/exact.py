@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
-from fliprank.landscape.trajectory import Trajectory, trajectory
+from fliprank.landscape.trajectory import Trajectory, score_trajectory
 from fliprank.measures.base import Measure
 from fliprank.models.base import Model
 from fliprank.models.parameters import Parameters
@@ -66,7 +66,7 @@ def line_search(
     values, scores = model.params.free_values, model.score(candidates)
     along = _direction(model.params, direction)
     low, high = _reach(model.params, values, along)
-    path = trajectory(scores, _slope(model, candidates, along), candidates, measure, low, high)
+    path = score_trajectory(scores, _slope(model, candidates, along), candidates, measure, low, high)
     before, step = _value(measure, scores, candidates), path.best_point(prefer)
     better = model.at(model.params.with_free(values + step * along))
     value = _value(measure, better.score(candidates), candidates)
@@ -180,7 +180,7 @@ class _Climb:
         low, high = _reach(self.model.params, values, along)
         if slope is None or not low < high:
             return values, scores, worth
-        path = trajectory(scores, slope, self.train, self.measure, low, high)
+        path = score_trajectory(scores, slope, self.train, self.measure, low, high)
         step = self._best_step(path, values, along)
         moved, there = values + step * along, path.scores(step)
         gained = self._worth(there, moved)
