@@ -20,9 +20,14 @@ TRIES = 40
 
 
 def rows() -> list[Row]:
-    rng, measure = np.random.default_rng(1), parse_measure("nDCG(dcg='exp-log2')@10")
+    return [*prices("nDCG(dcg='exp-log2')@10", SIZES, TRIES, "at most 8"), *prices("AP", SIZES[:2], 5, "no target")]
+
+
+def prices(name: str, sizes: tuple[tuple[int, int], ...], tries: int, target: str) -> list[Row]:
+    """The price and the optimum at each size. Without a cut-off, every crossing of a relevant document is a step."""
+    rng, measure = np.random.default_rng(1), parse_measure(name)
     out = []
-    for queries, size in SIZES:
+    for queries, size in sizes:
         label = rng.choice(3, queries * size, p=[0.75, 0.15, 0.1])
         base, slope = rng.normal(size=len(label)) + 0.8 * label, rng.normal(size=len(label)) + 0.5 * label
         candidates = Candidates.of(label, group=[size] * queries)
@@ -35,11 +40,12 @@ def rows() -> list[Row]:
         assert abs(top - found) < 1e-12, (top, found)
         sampled = max(evaluate(x) for x in np.linspace(LOW, HIGH, 50))
         plain, exact = np.inf, np.inf
-        for _ in range(TRIES):  # in turn, so that other work on the machine slows both
+        for _ in range(tries):  # in turn, so that other work on the machine slows both
             plain = min(plain, timed(lambda: measure.per_query(base, candidates), 1)[0])  # noqa: B023
             exact = min(exact, timed(lambda: score_trajectory(base, slope, candidates, measure, LOW, HIGH), 1)[0])  # noqa: B023
         where = f"{queries:,} queries x {size:,} rows, {len(path.breaks):,} steps"
-        out.append(Row(f"exact line search: price in evaluations, {where}", "one nDCG@10", exact / plain, "at most 8"))
+        short = str(measure).replace("(dcg='exp-log2')", "")
+        out.append(Row(f"exact line search: price in evaluations, {where}", f"one {short}", exact / plain, target))
         out.append(Row(f"its optimum {top:.6f}, less that of samples", "50 samples", top - sampled, "above 0"))
     return out
 

@@ -18,6 +18,12 @@ PARTS = {
     "Smooth objectives": "objectives",
     "Models": "models",
     "Exact line search": "exact",
+    "Direct search": "ascent",
+    "Text models": "text_models",
+    "Indexing and retrieval": "indexing",
+    "Features from text": "features",
+    "Tuning": "tuning",
+    "Cascades": "cascade",
 }
 
 

@@ -1,29 +1,34 @@
-"""Draw the pictures of the README: python docs/pictures.py"""
+"""Draw the picture of the README: python docs/pictures.py"""
 
 from __future__ import annotations
 
 import io
+import tempfile
 from pathlib import Path
 
 from rich.console import Console
 
 from fliprank import console as terminal
-from fliprank.data.builtin import RUNS, collection
-from fliprank.data.trec import read_run
-from fliprank.experiment.evaluation import evaluate
+from fliprank.data.builtin import collection
+from fliprank.experiment.training import DEFAULT_MEASURE
+from fliprank.experiment.tuned import tune_and_write
+from fliprank.experiment.tuning_task import open_index, task_of_documents
+from fliprank.models import BM25F
+from fliprank.text.analysis import Analyzer
 
 HERE = Path(__file__).parent / "pictures"
 
 
 def demo() -> None:
-    """What `fliprank demo` prints, without its explanations."""
-    folder = collection()
-    runs = {name: read_run(folder / "runs" / f"{name}.run") for name in RUNS}
-    result = evaluate(folder / "qrels" / "test.tsv", runs, ["nDCG(dcg='exp-log2')@10", "AP", "RR"])
+    """The tables that `fliprank demo` prints."""
+    source = collection()
+    with tempfile.TemporaryDirectory() as name:
+        index = open_index(source, Path(name), None, Analyzer())
+        task = task_of_documents(index, source, source / "qrels" / "train.tsv", source / "qrels" / "test.tsv")
+        outcome = tune_and_write(BM25F(), task, Path(name), terminal.tuning_progress, measure=DEFAULT_MEASURE)
     screen = Console(record=True, width=110, file=io.StringIO())
-    screen.print(terminal.mean_table(result))
-    for table in terminal.comparison_tables(result.compare(), 0.95):
-        screen.print(table)
+    for thing in terminal.outcome_tables(outcome):
+        screen.print(thing)
     screen.save_svg(str(HERE / "demo.svg"), title="fliprank demo")
 
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fliprank import landscape as landscape
     from fliprank.data.anyfile import read_candidates as read_candidates
     from fliprank.data.beir import read_beir as read_beir
     from fliprank.data.candidates import Candidates as Candidates
@@ -38,13 +39,23 @@ if TYPE_CHECKING:
     from fliprank.experiment.evaluation import compare as compare
     from fliprank.experiment.evaluation import evaluate as evaluate
     from fliprank.experiment.training import train as train
+    from fliprank.experiment.tuning import tune as tune
     from fliprank.landscape import find_flips as find_flips
     from fliprank.landscape import score_trajectory as score_trajectory
     from fliprank.measures import parse_measure as parse_measure
+    from fliprank.models import BM25 as BM25
+    from fliprank.models import BM25F as BM25F
+    from fliprank.models import Cascade as Cascade
+    from fliprank.models import Dirichlet as Dirichlet
+    from fliprank.models import Feature as Feature
+    from fliprank.models import Features as Features
+    from fliprank.models import JelinekMercer as JelinekMercer
     from fliprank.models import Linear as Linear
     from fliprank.models import Model as Model
     from fliprank.models import Network as Network
     from fliprank.models import Parameters as Parameters
+    from fliprank.models import Stack as Stack
+    from fliprank.models import TwoStageLM as TwoStageLM
     from fliprank.models import load_model as load_model
     from fliprank.objectives import MSE as MSE
     from fliprank.objectives import LambdaRank as LambdaRank
@@ -57,6 +68,11 @@ if TYPE_CHECKING:
     from fliprank.objectives import parse_objective as parse_objective
     from fliprank.objectives import rank_distribution as rank_distribution
     from fliprank.optimize.fit import Fit as Fit
+    from fliprank.text.analysis import Analyzer as Analyzer
+    from fliprank.text.features import feature_names as feature_names
+    from fliprank.text.features import feature_rows as feature_rows
+    from fliprank.text.features import features as features
+    from fliprank.text.index import Index as Index
 
 __version__ = "0.1.0"
 
@@ -72,9 +88,25 @@ _HOMES = {
     "fliprank.errors": ("FliprankError", "InputError", "UsageError"),
     "fliprank.experiment.evaluation": ("Evaluation", "compare", "evaluate"),
     "fliprank.experiment.training": ("train",),
+    "fliprank.experiment.tuning": ("tune",),
     "fliprank.landscape": ("find_flips", "score_trajectory"),
     "fliprank.measures": ("parse_measure",),
-    "fliprank.models": ("Linear", "Model", "Network", "Parameters", "load_model"),
+    "fliprank.models": (
+        "BM25",
+        "BM25F",
+        "Cascade",
+        "Dirichlet",
+        "Feature",
+        "Features",
+        "JelinekMercer",
+        "Linear",
+        "Model",
+        "Network",
+        "Parameters",
+        "Stack",
+        "TwoStageLM",
+        "load_model",
+    ),
     "fliprank.objectives": (
         "LambdaRank",
         "MSE",
@@ -88,6 +120,9 @@ _HOMES = {
         "rank_distribution",
     ),
     "fliprank.optimize.fit": ("Fit",),
+    "fliprank.text.analysis": ("Analyzer",),
+    "fliprank.text.features": ("feature_names", "feature_rows", "features"),
+    "fliprank.text.index": ("Index",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -95,10 +130,12 @@ __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "landscape":
+        return import_module("fliprank.landscape")
     if name not in _HOME:
         raise AttributeError(f"module 'fliprank' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, "landscape", "__version__"]

@@ -15,16 +15,20 @@ if TYPE_CHECKING:
     from fliprank.experiment.evaluation import Evaluation
     from fliprank.experiment.significance import Comparison
     from fliprank.experiment.trained import Result
+    from fliprank.experiment.tuned import Outcome, Proof
     from fliprank.optimize.fit import Epoch
 
 __all__ = [
     "comparison_tables",
+    "counting",
     "explanation",
     "mean_table",
+    "outcome_tables",
     "query_table",
     "show",
     "training_progress",
     "training_table",
+    "tuning_progress",
     "working",
 ]
 
@@ -119,6 +123,65 @@ def training_table(result: Result) -> Table:
     return table
 
 
+@contextmanager
+def counting(name: str) -> Iterator[Callable[[str, int], None]]:
+    """A line on standard error that says what is done and how far it is; silent without a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda what, done: None
+        return
+    with Console(stderr=True).status(name) as status:
+        yield lambda what, done: status.update(f"{name}: {what}" + (f" {done:,}" if done else ""))
+
+
+@contextmanager
+def tuning_progress(name: str) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on standard error for the fits of a tuning; silent without a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda what, done, total: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(f"{name} (the first run after an installation compiles for a while)", total=None)
+        yield lambda what, done, total: progress.update(
+            task, description=f"{name}: {what}", completed=done, total=total
+        )
+
+
+def outcome_tables(outcome: Outcome) -> Iterator[Table | str]:
+    """What came of a tuning: each measure before and after, then the parameters."""
+    if outcome.test is not None:
+        yield _proof_table(f"On {len(outcome.test.evaluation.qids)} held-out queries", outcome.test)
+    if outcome.cross_validated is not None:
+        proof = outcome.cross_validated
+        yield _proof_table(f"Cross-validated on {len(proof.evaluation.qids)} training queries (nested)", proof)
+    tuned, default = outcome.tuned.model.params, outcome.tuned.default.params
+    table = _table("Parameters", ["parameter", "default", "tuned", "as good"])
+    driver = dict(zip(tuned.names, tuned.drivers(), strict=True))
+    for name, before, after in zip(tuned.names, default.values, tuned.values, strict=True):
+        moved = driver[name]
+        as_good = "fixed" if moved is None else str(outcome.ranges.get(moved, ""))
+        table.add_row(_plain(name), f"{before:.4g}", f"{after:.4g}", as_good)
+    yield table
+    yield "as good: values of this parameter alone that no test tells from the tuned one (95%)."
+    yield f"How: {outcome.tuned.recipe}; chosen among {len(outcome.tuned.tried)} ways on held-out training queries."
+    if any(outcome.rounds):
+        told = ", then ".join(map(str, outcome.rounds))
+        yield f"Documents new at the top after tuning, retrieved and tuned on again: {told}."
+
+
+def _proof_table(title: str, proof: Proof) -> Table:
+    table = _table(title, ["measure", "default", "tuned", "difference", "95% interval", "p", "helped", "hurt"])
+    means = proof.evaluation.means()
+    for c in proof.comparisons:
+        interval = f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}"
+        values = (f"{means['default'][c.measure]:.4f}", f"[bold]{means['tuned'][c.measure]:.4f}[/]")
+        counts = (str(c.better), str(c.worse))
+        table.add_row(_plain(c.measure), *values, f"{c.difference:+.4f}", interval, _p(c.p["randomisation"]), *counts)
+    return table
+
+
 def explanation(told: list[tuple[str, str]]) -> Table:
     """What the printed numbers depend on."""
     table = Table(title="What these numbers mean", title_justify="left", show_header=False, box=None)
@@ -132,7 +195,7 @@ def explanation(told: list[tuple[str, str]]) -> Table:
 def _table(title: str, columns: list[str]) -> Table:
     table = Table(title=_plain(title) or None, title_justify="left", title_style="bold")
     for name in columns:
-        left = name in ("run", "measure", "query", "set")
+        left = name in ("run", "measure", "query", "set", "parameter")
         table.add_column(name, justify="left" if left else "right", overflow="fold", no_wrap=not left)
     return table
 

@@ -84,10 +84,3 @@ def test_help_and_version() -> None:
     told = fliprank_does("evaluate", "--help").stdout
     assert "Examples:" in told
     assert "--convention" in told
-
-
-def test_the_demo_shows_that_fields_matter() -> None:
-    done = fliprank_does("demo")
-    assert done.returncode == 0
-    assert "title" in done.stdout
-    assert "nDCG(dcg='exp-log2')@10 against body" in done.stdout

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fliprank.data.candidates import Candidates
+from fliprank.data.candidates import Candidates, concat
 from fliprank.data.ids import Ids
 from fliprank.data.spans import bounds
 from fliprank.data.statistics import read_statistics, write_statistics
@@ -37,6 +37,13 @@ def record(qid: Any = "q", docid: Any = "d", **changes: Any) -> dict[str, Any]:
         "features": {"pagerank": 0.1, "age": 3},
     }
     return {key: value for key, value in (line | changes).items() if value is not ...}
+
+
+WHOLE = {
+    "collection": {"title": [5, 0], "body": [90, 70]},
+    "tokens": {"title": 4000, "body": 99000},
+    "documents": 800,
+}
 
 
 @pytest.fixture
@@ -79,6 +86,75 @@ def test_lines_of_interleaved_queries_are_brought_together(write: Any) -> None:
     assert rows.terms.offsets.tolist() == [0, 2, 3]
 
 
+def test_lines_may_tell_of_the_collection_and_of_repeated_terms(write: Any) -> None:
+    rows = read_statistics(
+        write(record(**WHOLE, count=[2, 1]), record("p", **WHOLE), record(docid="e", **WHOLE, count=[2, 1]))
+    )
+    assert rows.terms is not None
+    assert rows.terms.count.tolist() == [2, 1, 1, 1]
+    assert rows.terms.collection is not None
+    assert rows.terms.collection.tolist() == [[5, 90], [0, 70]] * 2
+    assert rows.terms.tokens is not None
+    assert rows.terms.tokens.tolist() == [4000, 99000]
+    assert rows.terms.documents == 800
+    second = rows.select([1]).terms
+    assert second is not None
+    assert second.count.tolist() == [1, 1]
+    assert_same(concat(rows.select([0]), rows.select([1])), rows)
+
+
+def test_what_no_line_tells_is_not_known(write: Any) -> None:
+    terms = read_statistics(write(record())).terms
+    assert terms is not None
+    assert (terms.count.tolist(), terms.collection, terms.tokens, terms.documents) == ([1, 1], None, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"collection": [1]}, "collection must be an object"),
+        ({"collection": {"title": [1, 1]}}, "collection must have the same names .*'body'"),
+        ({"collection": {"title": [1], "body": [1, 1]}}, "collection of 'title' must be a list of 2 numbers"),
+        ({"collection": {"title": [1, -1], "body": [1, 1]}}, "collection -1 is negative"),
+        ({"tokens": 7}, "tokens must be an object"),
+        ({"tokens": {"title": 3}}, "tokens must have the same names"),
+        ({"tokens": {"title": 3, "body": "x"}}, "tokens 'x' is not a number"),
+        ({"documents": 1.5}, "documents 1.5 is not a number of documents"),
+        ({"documents": True}, "documents True is not"),
+        ({"documents": -1}, "documents -1 is not"),
+        ({"documents": 10**30}, "documents 10+ is not a number of documents"),
+    ],
+)
+def test_faults_in_what_is_told_of_the_collection_are_named(write: Any, changes: Any, message: str) -> None:
+    with pytest.raises(InputError, match=f"line 1, query q: {message}"):
+        read_statistics(write(record(**changes)))
+
+
+def test_statistics_of_different_collections_do_not_mix(write: Any) -> None:
+    plain = read_statistics(write(record("a")))
+    known = read_statistics(write(record("b", **WHOLE)))
+    larger = read_statistics(write(record("c", **(WHOLE | {"documents": 900}))))
+    with pytest.raises(InputError, match="some of these term statistics have collection"):
+        concat(plain, known)
+    with pytest.raises(InputError, match="different collections"):
+        concat(known, larger)
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ({"count": [1.0]}, r"count of shape \(1,\) for 2 query terms"),
+        ({"collection": [[1.0], [2.0]]}, "collection of shape"),
+        ({"tokens": [1.0]}, "tokens of shape"),
+        ({"tokens": [1.0, math.nan]}, "tokens has a number that is negative or not finite"),
+        ({"documents": -1}, "-1 documents"),
+    ],
+)
+def test_wrong_shapes_are_refused(known: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        TermStatistics(("a", "b"), [0, 2], Ids.of(["x", "y"]), [1, 1], [0, 2], [[1, 0], [0, 1]], [[4, 4]], **known)
+
+
 def test_there_need_be_no_features(write: Any) -> None:
     assert read_statistics(write(record(features=...), record(docid="e", features={}))).features is None
 
@@ -95,9 +171,17 @@ def test_there_need_be_no_features(write: Any) -> None:
         ({"label": "good"}, "label 'good' is not a number"),
         ({"label": True}, "label True is not a number"),
         ({"label": 10**400}, "label 1000.*is not finite"),
-        ({"terms": ["red"]}, "terms or idf differ"),
-        ({"terms": ...}, "terms or idf differ"),
-        ({"idf": [0.5, 1.5]}, "terms or idf differ"),
+        ({"terms": ["red"]}, "terms: not as in the query's first line"),
+        ({"terms": ...}, "terms: not as in"),
+        ({"idf": [0.5, 1.5]}, "idf: not as in"),
+        ({"count": [1, 2]}, "count: not as in"),
+        ({"collection": WHOLE["collection"]}, "collection: not as in"),
+        ({"tokens": WHOLE["tokens"]}, "tokens or documents: not as in the first line"),
+        ({"documents": 7}, "tokens or documents: not as in the first line"),
+        ({"qid": "new", "count": [1]}, "count must be a list of 2 numbers"),
+        ({"qid": "new", "count": [1, -1]}, "count -1 is negative"),
+        ({"qid": "new", "count": {"a": 1}}, "count must be a list of 2 numbers"),
+        ({"qid": "new", "collection": WHOLE["collection"]}, "some queries have collection, some have none"),
         ({"qid": "new", "terms": "red shoe"}, "terms must be a list of strings"),
         ({"qid": "new", "terms": ["red", 1]}, "terms must be a list of strings"),
         ({"qid": "new", "terms": ["red", "\udfff"]}, "is not valid text"),
@@ -184,6 +268,10 @@ def candidates(draw: Any) -> Candidates:
         bounds(blocks),
         table(int(blocks.sum()), len(fields)),
         table(rows, len(fields)),
+        count=None if draw(st.booleans()) else [draw(st.floats(0, 9)) for _ in range(counts.sum())],
+        collection=table(int(counts.sum()), len(fields)) if draw(st.booleans()) else None,
+        tokens=table(1, len(fields))[0] if draw(st.booleans()) else None,
+        documents=draw(st.integers(0, 2**40)),
     )
     features = table(rows, len(names)) if names else None
     return Candidates(bounds(sizes), np.array(labels), Ids.of(qids), flat, features, tuple(names), statistics)
@@ -198,7 +286,8 @@ def assert_same(a: Candidates, b: Candidates) -> None:
     assert a.terms.fields == b.terms.fields
     assert a.terms.terms == b.terms.terms
     pairs = [(getattr(a, name), getattr(b, name)) for name in ("offsets", "labels", "features")]
-    pairs += [(getattr(a.terms, name), getattr(b.terms, name)) for name in ("offsets", "idf", "starts", "tf", "length")]
+    names = ("offsets", "idf", "starts", "tf", "length", "count", "collection", "tokens", "documents")
+    pairs += [(getattr(a.terms, name), getattr(b.terms, name)) for name in names]
     for left, right in pairs:
         np.testing.assert_array_equal(left, right)
 

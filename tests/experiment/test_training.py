@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import fliprank as fr
-from fliprank.optimize.methods import METHODS
+from fliprank.optimize.methods import DIRECT, METHODS
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "letor" / "MQ2008"
 
@@ -80,22 +81,57 @@ def test_unlabelled_rows_are_drawn_as_asked() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_an_interrupted_training_goes_on_to_the_same_end(tmp_path: Path, method: str) -> None:
-    options = {"objective": "ranknet", "method": method, "sweep": False, "patience": None, "epochs": 6}
-    whole = fr.train(fr.Linear(), rows(), rows(20, seed=1), **options)
+    options: dict[str, Any] = {"objective": "ranknet", "method": method, "sweep": False, "patience": None}
+    options |= {"steps": 6} if method == "grid" else {"epochs": 6}
+    sets = rows(features=2), rows(20, seed=1, features=2)
+    last = 1 if method in DIRECT else 3  # searches of the measure itself may be done soon
+    whole = fr.train(fr.Linear(), *sets, **options)
 
     def stop(run: int, runs: int, epoch: object) -> None:
-        if epoch.number == 3:  # type: ignore[attr-defined]
+        if epoch.number == last:  # type: ignore[attr-defined]
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fr.train(fr.Linear(), rows(), rows(20, seed=1), **options, checkpoint=tmp_path, watch=stop)
-    again = fr.train(fr.Linear(), rows(), rows(20, seed=1), **options, checkpoint=tmp_path, resume=True)
-    assert repr(again.trail[:4]) == repr(whole.trail[:4])
-    assert len(again.trail) >= 6
-    if method != "lbfgs":  # its memory of curvature is not kept
+        fr.train(fr.Linear(), *sets, **options, checkpoint=tmp_path, watch=stop)
+    again = fr.train(fr.Linear(), *sets, **options, checkpoint=tmp_path, resume=True)
+    assert repr(again.trail[: last + 1]) == repr(whole.trail[: last + 1])
+    assert len(again.trail) > last + 1
+    if method not in ("lbfgs", "powell"):  # their memory of curvature, or of directions, is not kept
         assert repr(again.trail) == repr(whole.trail)
-    done = fr.train(fr.Linear(), rows(), rows(20, seed=1), **options, checkpoint=tmp_path, resume=True)
+    done = fr.train(fr.Linear(), *sets, **options, checkpoint=tmp_path, resume=True)
     assert repr(done.trail) == repr(again.trail)
+
+
+def test_ascents_of_the_measure_start_several_times_and_are_averaged_or_the_best_is_taken() -> None:
+    sets = rows(20, noise=2), rows(20, seed=1, noise=2)
+    options: dict[str, Any] = {"method": "exact", "measure": "AP", "epochs": 2, "restarts": 3}
+    mean, best = (fr.train(fr.Linear(), *sets, **options, average=average) for average in (True, False))
+    assert (mean.settings["restarts"], mean.settings["averaged"]) == (3, True)
+    assert (best.settings["restarts"], best.settings["averaged"]) == (3, False)
+    assert not np.array_equal(mean.model.params.values, best.model.params.values)
+    for fit in (mean, best):
+        assert fr.parse_measure("AP").per_query(fit.model.score(sets[1]), sets[1]).mean() == pytest.approx(
+            fit.best.valid
+        )
+    alone = fr.train(fr.Linear(), *sets, **{**options, "restarts": 1})
+    assert best.best.valid >= alone.best.valid
+    assert fr.train(fr.Linear(), sets[0], **options).settings["restarts"] == 3
+    assert fr.train(fr.Linear(), sets[0], **options, sweep=False).settings["restarts"] == 1
+
+
+def test_polish_climbs_the_measure_after_the_gradient_as_far_as_validation_queries_approve(tmp_path: Path) -> None:
+    sets = rows(20, noise=2), rows(20, seed=1, noise=2)
+    options: dict[str, Any] = {"objective": "ranknet", "measure": "AP", "sweep": False}
+    plain, fit = fr.train(fr.Linear(), *sets, **options), fr.train(fr.Linear(), *sets, **options, polish=True)
+    assert (fit.settings["polished"], plain.settings["polished"]) == (True, False)
+    assert fit.best.train >= plain.best.train
+    assert fit.best.valid >= plain.best.valid
+    assert len(fit.trail) > len(plain.trail)
+    assert fit.trail[fit.best.number] == fit.best
+    alone = fr.train(fr.Linear(), sets[0], **options, polish=True, checkpoint=tmp_path)
+    assert alone.best.train > fr.train(fr.Linear(), sets[0], **options).best.train
+    again = fr.train(fr.Linear(), sets[0], **options, polish=True, checkpoint=tmp_path, resume=True)
+    assert repr(again.trail) == repr(alone.trail)
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
@@ -123,6 +159,12 @@ def test_bad_input_says_what_is_wrong() -> None:
         fr.train(fr.Linear(), good, method="sgd")
     with pytest.raises(fr.UsageError, match="lbfgs has no setting rate"):
         fr.train(fr.Linear(), good, objective="ranknet", rate=0.1)
+    with pytest.raises(fr.UsageError, match="epochs of exact is a whole number, not 'many'"):
+        fr.train(fr.Linear(), good, method="exact", epochs="many")
+    with pytest.raises(fr.UsageError, match="directions of exact is a word, not 3"):
+        fr.train(fr.Linear(), good, method="exact", directions=3)
+    with pytest.raises(fr.UsageError, match="a full grid is for 1 to 3 free parameters, not 5"):
+        fr.train(fr.Linear(), good, method="grid")
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
@@ -162,6 +204,23 @@ def test_the_command_line_trains_ranks_and_evaluates(tmp_path: Path) -> None:
     assert again[str(tmp_path / "run.trec")][measure] == pytest.approx(told["test"][measure])
 
 
+def test_the_command_line_climbs_the_measure_itself(tmp_path: Path) -> None:
+    fr.write_letor(tmp_path / "train.txt", rows())
+    fr.write_letor(tmp_path / "vali.txt", rows(20, seed=1))
+    sets = [str(tmp_path / "train.txt"), "--valid", str(tmp_path / "vali.txt"), "--measure", "AP"]
+    for name, more in (
+        ("exact", ["--set", "bag=0.5", "--restarts", "2"]),
+        ("line", ["--set", "samples=5", "--polish"]),
+    ):
+        done = command("train", *sets, "--method", name, "--epochs", "2", *more, "--out", str(tmp_path / name))
+        assert done.returncode == 0, done.stderr
+        told = json.loads((tmp_path / name / "result.json").read_text())
+        assert told["settings"]["method"] == name
+        assert told["settings"]["polished"] == ("--polish" in more)
+        assert told["valid"]["AP"] > 0.8
+    assert "exact" in command("train", "--help").stdout
+
+
 def test_ctrl_c_keeps_the_best_so_far(tmp_path: Path) -> None:
     fr.write_letor(tmp_path / "train.txt", rows(200))
     fr.write_letor(tmp_path / "vali.txt", rows(50, seed=1))
@@ -199,6 +258,7 @@ def test_folds_are_trained_one_by_one(tmp_path: Path) -> None:
     ("arguments", "code", "words"),
     [
         (["train"], 2, "give training rows or --folds"),
+        (["train", "nowhere.txt", "--set", "shrink"], 2, "expected NAME=VALUE"),
         (["train", "nowhere.txt"], 1, "nowhere.txt: no such file"),
         (["train", "--folds", "nowhere"], 1, "no Fold1, Fold2"),
         (["rank", "nowhere", "x.txt"], 1, "nowhere"),

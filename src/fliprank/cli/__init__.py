@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from fliprank.cli import demo, evaluate, rank, train  # noqa: F401 (each adds its commands to `app`)
+from fliprank.cli import demo, evaluate, features, landscape, rank, train, tune  # noqa: F401 (each adds its commands)
 from fliprank.cli.app import app
 from fliprank.errors import FliprankError, UsageError
 

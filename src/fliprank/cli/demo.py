@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from fliprank.cli.app import app
-from fliprank.cli.evaluate import show_evaluation
+from fliprank.cli.tune import show_outcome
 
 __all__ = ["demo"]
 
 
-@app.command(epilog="Example:\n\n  fliprank demo")
-def demo() -> None:
-    """Evaluate the runs of the built-in collection against its judgements."""
+@app.command(epilog="Example:\n\n  fliprank demo --out fliprank-demo")
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for model, figures, runs and index.")] = Path("fliprank-demo"),
+) -> None:
+    """Tune BM25F on the collection that ships with fliprank: the help centre of a product that does not exist."""
     from fliprank import console
-    from fliprank.data.builtin import RUNS, collection
-    from fliprank.data.trec import read_qrels, read_run
-    from fliprank.experiment.evaluation import evaluate as judge
+    from fliprank.data.builtin import collection
+    from fliprank.experiment.trained import check_folder
+    from fliprank.experiment.training import DEFAULT_MEASURE
+    from fliprank.experiment.tuned import tune_and_write
+    from fliprank.experiment.tuning_task import open_index, task_of_documents
+    from fliprank.models import BM25F
+    from fliprank.text.analysis import Analyzer
 
-    folder = collection()
-    with console.working("evaluating"):
-        runs = {name: read_run(folder / "runs" / f"{name}.run") for name in RUNS}
-        result = judge(read_qrels(folder / "qrels" / "test.tsv"), runs, ["nDCG(dcg='exp-log2')@10", "AP", "RR"])
-        comparisons = result.compare()
+    folder, source = check_folder(out), collection()
+    with console.counting("indexing Marlpost's help centre (the first run compiles for a while)") as progress:
+        index = open_index(source, folder, None, Analyzer(), progress)
+        task = task_of_documents(index, source, source / "qrels" / "train.tsv", source / "qrels" / "test.tsv")
+    test = 0 if task.test is None else task.test.rows.queries
     console.show(
-        "Marlpost's help centre, searched by SQLite FTS5: body alone, all fields alike, title and links first."
+        f"Marlpost's help centre: {len(index)} pages with {', '.join(index.fields)}.",
+        f"BM25F is tuned on {task.train.rows.queries} judged queries and tested on {test} others.",
     )
-    show_evaluation(result, comparisons, 0.95, explain=True)
+    outcome = tune_and_write(BM25F(), task, folder, console.tuning_progress, measure=DEFAULT_MEASURE)
+    show_outcome(outcome)
+    console.show(f"written: {folder / 'result.json'}; the same for your own documents: fliprank tune --help")

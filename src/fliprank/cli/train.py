@@ -22,6 +22,12 @@ Examples:
 
   fliprank train train.parquet --valid vali.parquet --method taylor2008 --objective ranknet --out fit --resume
 
+  fliprank train train.txt --valid vali.txt --method exact --set shrink=0.01 --out fit
+
+Methods that go down an objective: lbfgs, adam, taylor2006, taylor2008; auto is adam or lbfgs, whichever suits.
+
+Methods that climb the measure itself: exact (the one for linear models), line, golden, brent, powell, evolution, grid.
+
 Objectives: mse, ranknet, lambdarank, softndcg, softap, softrr, softp@k, softrecall@k, with parameters in brackets.
 """
 
@@ -44,7 +50,13 @@ def train(
     hidden: Annotated[int, typer.Option(min=1, help="Hidden nodes of a network.")] = 10,
     objective: Annotated[str, typer.Option(help="What to train on.")] = "lambdarank@10",
     measure: Annotated[str, typer.Option(help="What to choose by, and report.")] = "nDCG(dcg='exp-log2')@10",
-    method: Annotated[str, typer.Option(help="auto, lbfgs, adam, exact, taylor2006 or taylor2008.")] = "auto",
+    method: Annotated[str, typer.Option(help="How: auto, lbfgs, adam, exact, line, ...: see below.")] = "auto",
+    given: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method.")
+    ] = None,
+    polish: Annotated[
+        bool, typer.Option("--polish", help="Then climb the measure itself, as far as validation queries approve.")
+    ] = False,
     epochs: Annotated[int | None, typer.Option(min=1, help="At most so many; the method's own by default.")] = None,
     restarts: Annotated[int, typer.Option(min=1, help="Random starts of each setting.")] = 4,
     sweep: Annotated[bool, typer.Option(help="Choose settings that are not given on validation queries.")] = True,
@@ -64,9 +76,29 @@ def train(
     folder = trained.check_folder(out)
     sets = training.read_folds(folds) if folds is not None else training.read_sets(rows or "", valid, test)
     options: dict[str, Any] = {"objective": objective, "measure": measure, "method": method, "restarts": restarts}
-    options |= {"sweep": sweep, "sample": sample, "seed": seed, "resume": resume}
-    options |= {} if epochs is None else {"epochs": epochs}
+    options |= {"sweep": sweep, "polish": polish, "sample": sample, "seed": seed, "resume": resume}
+    options |= _settings(given or [], options) | ({} if epochs is None else {"epochs": epochs})
     start = Linear() if model is Kind.linear else Network(hidden=hidden)
     result = trained.train_and_write(start, sets, folder, console.training_progress, **options)
     console.show(console.training_table(result))
     console.show(f"written: {folder / 'result.json'}")
+
+
+def _settings(given: list[str], options: dict[str, Any]) -> dict[str, Any]:
+    """{name: value} of NAME=VALUE: a whole number, a number, or else a word."""
+    found: dict[str, Any] = {}
+    for one in given:
+        name, _, text = one.partition("=")
+        if not name or not text or name in options:
+            raise UsageError(f"--set {one}: expected NAME=VALUE, NAME a setting of the method, like shrink=0.01")
+        found[name] = _number(text)
+    return found
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,7 +1,9 @@
 """Term statistics as JSON lines: one line a pair of query and document, with all that BM25F needs to score it.
 
 A line holds `qid`, `docid`, `label` (null or absent: unjudged), `terms` and their `idf`, `tf` (for each field the
-frequency of each term), `length` (of each field) and, where there are any, `features` by name.
+frequency of each term), `length` (of each field) and, where there are any, `features` by name. It may also hold `count`
+(how often each term stands in the query: once, unless said) and, of the whole collection, `collection` (for each field
+the occurrences of each term), `tokens` (the length of each field, all documents together) and `documents` (how many).
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -25,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from fliprank.arrays import Matrix
+from fliprank.arrays import Floats, Matrix
 from fliprank.data.beir import json_objects
 from fliprank.data.candidates import Candidates, group_rows
 from fliprank.data.files import StrPath, atomic_write
@@ -36,6 +38,7 @@ from fliprank.errors import InputError, UsageError
 
 __all__ = ["read_statistics", "write_statistics"]
 
+SHARED = ("terms", "idf", "count", "collection")
 _NUMERIC = {int, float}
 _FLOAT32, _FLOAT64 = float(np.finfo(np.float32).max), float(np.finfo(np.float64).max)
 
@@ -43,7 +46,7 @@ _FLOAT32, _FLOAT64 = float(np.finfo(np.float32).max), float(np.finfo(np.float64)
 def read_statistics(path: StrPath) -> Candidates:
     """Candidates with term statistics, document ids and features; lines of a query need not be together.
 
-    All lines must have the same fields and features, all lines of a query the same terms and idf.
+    All lines must have the same fields, features and collection, all lines of a query the same terms, idf and count.
     """
     table = _Table()
     for line, record in json_objects(path):
@@ -72,13 +75,26 @@ def write_statistics(path: StrPath, candidates: Candidates) -> None:
             file.write(json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n")
 
 
+@dataclass(frozen=True)
+class _Query:
+    """What all lines of a query share: its terms, idf, count and collection, as they stand; its documents so far."""
+
+    shared: tuple[Any, ...]
+    terms: list[str]
+    idf: list[Any]
+    count: list[Any]
+    collection: list[Any]
+    documents: set[bytes] = field(default_factory=set)
+
+
 @dataclass
 class _Table:
     """The rows read so far, in lists; the first row settles which fields and features there are."""
 
     fields: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    queries: dict[bytes, tuple[list[Any], list[Any], set[bytes]]] = field(default_factory=dict)
+    queries: dict[bytes, _Query] = field(default_factory=dict)
+    whole: tuple[Any, Any] = (None, None)
     qid: list[bytes] = field(default_factory=list)
     docid: list[bytes] = field(default_factory=list)
     label: list[float] = field(default_factory=list)
@@ -90,46 +106,83 @@ class _Table:
     def add(self, record: dict[str, Any]) -> None:
         """Check a row and append it."""
         qid, docid = _encoded(record, "qid"), _encoded(record, "docid")
-        terms, idf = record.get("terms"), record.get("idf")
-        if qid not in self.queries:
-            self.queries[qid] = *_checked_terms(terms, idf), set()
-        known_terms, known_idf, documents = self.queries[qid]
-        if terms != known_terms or idf != known_idf:
-            raise InputError("terms or idf differ from those of the query's first line")
-        if docid in documents:
-            raise InputError(f"document {docid.decode()} occurs twice")
-        documents.add(docid)
         tf, length, features = (_mapping(record, name) for name in ("tf", "length", "features"))
         if not tf:
             raise InputError("tf has no fields")
         if not self.qid:
             _check_text("name", (*tf, *features))
             self.fields, self.names = tuple(tf), tuple(features)
-        columns = _values(tf, self.fields, "tf")
-        for name, column in zip(self.fields, columns, strict=True):
-            if not isinstance(column, list) or len(column) != len(known_terms):
-                raise InputError(f"tf of {name!r} must be a list of {len(known_terms)} numbers, one for each term")
-        self.tf += _numbers(chain.from_iterable(zip(*columns, strict=True)), "tf", least=0.0)
+            self.whole = self._checked_whole(record)
+        shared = tuple(record.get(name) for name in SHARED)
+        if qid not in self.queries:
+            self.queries[qid] = self._checked_query(shared)
+        query = self.queries[qid]
+        if shared != query.shared:
+            name = next(name for name, a, b in zip(SHARED, shared, query.shared, strict=True) if a != b)
+            raise InputError(f"{name}: not as in the query's first line")
+        if (record.get("tokens"), record.get("documents")) != self.whole:
+            raise InputError("tokens or documents: not as in the first line")
+        if docid in query.documents:
+            raise InputError(f"document {docid.decode()} occurs twice")
+        query.documents.add(docid)
+        self.tf += self._by_term(tf, "tf", len(query.terms))
         self.length += _numbers(_values(length, self.fields, "length"), "length", least=0.0)
         self.features += _numbers(_values(features, self.names, "features"), "feature")
         label = record.get("label")
         self.label += [nan] if label is None else _numbers([label], "label", most=_FLOAT64)
         self.qid.append(qid)
         self.docid.append(docid)
-        self.sizes.append(len(known_terms))
+        self.sizes.append(len(query.terms))
+
+    def _by_term(self, columns: dict[str, Any], what: str, terms: int, most: float = _FLOAT32) -> list[Any]:
+        """The numbers of each field, term by term."""
+        values = _values(columns, self.fields, what)
+        for name, column in zip(self.fields, values, strict=True):
+            if not isinstance(column, list) or len(column) != terms:
+                raise InputError(f"{what} of {name!r} must be a list of {terms} numbers, one for each term")
+        return _numbers(chain.from_iterable(zip(*values, strict=True)), what, least=0.0, most=most)
+
+    def _checked_query(self, shared: tuple[Any, ...]) -> _Query:
+        terms, idf, count, collection = shared
+        terms, idf = _checked_terms(terms, idf)
+        if count is not None and (not isinstance(count, list) or len(count) != len(terms)):
+            raise InputError(f"count must be a list of {len(terms)} numbers, one for each term")
+        times = [1.0] * len(terms) if count is None else _numbers(count, "count", least=0.0, most=_FLOAT64)
+        if collection is not None and not isinstance(collection, dict):
+            raise InputError("collection must be an object")
+        first = next(iter(self.queries.values()), None)
+        if first is not None and (first.shared[-1] is None) != (collection is None):
+            raise InputError("some queries have collection, some have none")
+        found = [] if collection is None else self._by_term(collection, "collection", len(terms), _FLOAT64)
+        return _Query(shared, terms, idf, times, found)
+
+    def _checked_whole(self, record: dict[str, Any]) -> tuple[Any, Any]:
+        """`tokens` and `documents` as they stand in the first line."""
+        tokens, documents = record.get("tokens"), record.get("documents")
+        if tokens is not None:
+            _numbers(_values(_mapping(record, "tokens"), self.fields, "tokens"), "tokens", least=0.0, most=_FLOAT64)
+        if documents is not None and (type(documents) is not int or not 0 <= documents < 1 << 62):
+            raise InputError(f"documents {documents!r:.60} is not a number of documents")
+        return tokens, documents
 
     def candidates(self) -> Candidates:
         """The rows as candidates, brought together by query."""
         offsets, order = group_rows(self.qid)
-        rows, queries = len(self.qid), self.queries.values()
+        rows, queries, (tokens, documents) = len(self.qid), list(self.queries.values()), self.whole
+        known = queries[0].shared[-1] is not None
+        by_term = np.array([value for each in queries for value in each.collection], np.float64)
         terms = TermStatistics(
             self.fields,
-            bounds(np.array([len(each[0]) for each in queries])),
-            Ids.of(chain.from_iterable(each[0] for each in queries)),
-            np.array([value for each in queries for value in each[1]], np.float64),
+            bounds(np.array([len(each.terms) for each in queries])),
+            Ids.of(chain.from_iterable(each.terms for each in queries)),
+            np.array([value for each in queries for value in each.idf], np.float64),
             bounds(np.array(self.sizes)),
             np.array(self.tf, np.float32).reshape(-1, len(self.fields)),
             np.array(self.length, np.float32).reshape(-1, len(self.fields)),
+            count=np.array([value for each in queries for value in each.count], np.float64),
+            collection=by_term.reshape(-1, len(self.fields)) if known else None,
+            tokens=None if tokens is None else np.array([tokens[name] for name in self.fields], np.float64),
+            documents=documents or 0,
         )
         features = np.array(self.features, np.float32).reshape(rows, -1)[order] if self.names else None
         return Candidates(
@@ -202,6 +255,7 @@ def _records(candidates: Candidates, docids: Ids, terms: TermStatistics) -> Iter
     for q, qid in enumerate(candidates.qids.compact().tolist()):
         a, b = terms.offsets[q : q + 2].tolist()
         shared = {"qid": qid, "query": " ".join(words[a:b])}
+        known = _of_collection(terms, a, b)
         for row in range(*candidates.offsets[q : q + 2].tolist()):
             record = {
                 **shared,
@@ -212,9 +266,28 @@ def _records(candidates: Candidates, docids: Ids, terms: TermStatistics) -> Iter
                 "tf": dict(zip(terms.fields, map(_plain, terms.of_row(row).T), strict=True)),
                 "length": dict(zip(terms.fields, _plain(terms.length[row]), strict=True)),
             }
+            record |= known
             if candidates.features is not None:
                 record["features"] = dict(zip(candidates.feature_names, _plain(candidates.features[row]), strict=True))
             yield record
+
+
+def _of_collection(terms: TermStatistics, a: int, b: int) -> dict[str, Any]:
+    """What a line says of terms a:b in the query and in the collection: nothing of what is not known, or as usual."""
+    known: dict[str, Any] = {}
+    if (terms.count[a:b] != 1).any():
+        known["count"] = _short(terms.count[a:b])
+    if terms.collection is not None:
+        known["collection"] = dict(zip(terms.fields, map(_short, terms.collection[a:b].T), strict=True))
+    if terms.tokens is not None:
+        known["tokens"] = dict(zip(terms.fields, _short(terms.tokens), strict=True))
+    if terms.documents:
+        known["documents"] = terms.documents
+    return known
+
+
+def _short(values: Floats) -> list[float]:
+    return [int(value) if value.is_integer() else value for value in values.tolist()]
 
 
 def _plain(values: Matrix) -> list[float]:

@@ -39,7 +39,7 @@ Arrays = dict[str, NDArray[Any]]
 
 MAGIC = b"fliprank"
 VERSION = 1
-DTYPES = ("u1", "i4", "i8", "f4", "f8")
+DTYPES = ("u1", "u2", "i4", "i8", "f4", "f8")
 KINDS = {"offsets": "i8 1", "labels": "f8 1", "qid": "u1 1", "qid_length": "i4 1"}
 KINDS |= {"docid": "u1 1", "docid_length": "i4 1", "features": "f4 2"}
 """Of the arrays of candidates: dtype and number of dimensions."""

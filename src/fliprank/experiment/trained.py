@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import astuple, dataclass, fields
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ from fliprank.optimize.fit import Epoch, Fit
 
 __all__ = ["Figures", "Result", "check_folder", "train_and_write", "write_json"]
 
-OURS = {"result.json", "model", "trail.csv", "checkpoint"}
+OURS = ("result.json", "model", "trail.csv", "checkpoint", "Fold*", "*.run", "documents-*.index")
+"""What fliprank leaves in a folder."""
 
 
 Figures = dict[str, dict[str, float]]
@@ -90,9 +92,8 @@ def check_folder(folder: StrPath) -> Path:
     path = Path(folder)
     if path.exists() and not path.is_dir():
         raise InputError("is a file, not a folder for results", path=path)
-    strangers = (
-        [] if not path.exists() else [p.name for p in path.iterdir() if p.name not in OURS and "Fold" not in p.name]
-    )
+    found = sorted(path.iterdir()) if path.exists() else []
+    strangers = [each.name for each in found if not any(fnmatch(each.name, ours) for ours in OURS)]
     if strangers and not (path / "result.json").exists():
         raise InputError(f"holds other things ({strangers[0]}); give a new or empty folder", path=path)
     return path

@@ -36,9 +36,10 @@ from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
 from fliprank.objectives import Objective, parse_objective
 from fliprank.optimize.fit import Epoch, Fit, Recorder, fingerprint
-from fliprank.optimize.methods import OWN_RULES, make_method, method_name
+from fliprank.optimize.methods import DIRECT, OWN_RULES, WHOLE, make_method, method_name
+from fliprank.optimize.polish import polish as polish_model
 
-__all__ = ["DEFAULT_MEASURE", "DEFAULT_OBJECTIVE", "Fold", "Watch", "read_folds", "read_sets", "train"]
+__all__ = ["DEFAULT_MEASURE", "DEFAULT_OBJECTIVE", "Fold", "Watch", "averaged", "read_folds", "read_sets", "train"]
 
 DEFAULT_MEASURE = "nDCG(dcg='exp-log2')@10"
 DEFAULT_OBJECTIVE = "lambdarank@10"
@@ -77,6 +78,8 @@ def train(
     method: str = "auto",
     restarts: int = 4,
     sweep: bool = True,
+    average: bool = True,
+    polish: bool = False,
     patience: int | None = 20,
     sample: float | str | None = None,
     seed: int = 0,
@@ -84,17 +87,18 @@ def train(
     checkpoint: StrPath | None = None,
     resume: bool = False,
     watch: Watch | None = None,
-    **settings: float,
+    **settings: Any,
 ) -> Fit:
     """The best setting of several, by `measure` on `valid` (without it, one run with plain settings).
 
-    Linear models of the best setting are averaged over their random starts; of networks the best start is taken.
+    Linear models of the best setting are averaged over their random starts, unless `average` is False; of other models
+    the best start is taken. With `polish`, the result then climbs the measure itself, as far as `valid` approves.
 
-    `method`: "lbfgs", "adam", "taylor2006", "taylor2008", "exact" (on the measure itself, without an objective; linear
-    models), or "auto" (Adam for LambdaRank, else L-BFGS). `settings` go to the method (`epochs`, `rate`, `l2`, ...);
-    what is given is not swept. `sample` draws unlabelled training rows as the papers do: "rated" or a multiple of the
-    labelled. Ctrl-C keeps the best so far. With `checkpoint` (a folder) each epoch is written, and `resume=True` goes
-    on from there.
+    `method`: "lbfgs", "adam", "taylor2006", "taylor2008", "auto" (Adam for LambdaRank, else L-BFGS), or one that climbs
+    the measure itself, without an objective: "exact" (the one for models that are linear), "line", "golden", "brent",
+    "powell", "evolution", "grid". `settings` go to the method (`epochs`, `rate`, `l2`, ...); what is given is not
+    swept. `sample` draws unlabelled training rows as the papers do: "rated" or a multiple of the labelled. Ctrl-C keeps
+    the best so far. With `checkpoint` (a folder) each epoch is written, and `resume=True` goes on from there.
     """
     target, chosen = parse_objective(objective), parse_measure(measure)
     _check(train, valid)
@@ -103,7 +107,7 @@ def train(
     ready = model.prepared(rows, rng)
     if valid is not None:
         ready.score(valid)  # other features are an error now, not after the first epoch
-    runs = list(_settings(target, method, settings, sweep and valid is not None, restarts, seed))
+    runs = list(_settings(target, method, settings, sweep, valid is not None, restarts, seed))
     key = fingerprint(rows, valid=None if valid is None else fingerprint(valid), measure=str(chosen), seed=seed)
     recorders = []
     for number, run in enumerate(runs):
@@ -119,30 +123,34 @@ def train(
     if not done:
         raise InputError("interrupted before the first epoch was done: there is nothing to keep")
     fits, run = _best_setting(done, -1 if chosen.smaller_is_better else 1)
-    fit = _averaged(fits, rows, valid, chosen) if ready.linear_in_params and len(fits) > 1 else fits[0]
+    mean = average and ready.linear_in_params and len(fits) > 1
+    fit = averaged(fits, rows, valid, chosen) if mean else fits[0]
+    if polish and whole:
+        fit = _polished(fit, rows, valid, chosen, seed, checkpoint, f"{key} {run} polish", resume)
     told = {f.name: getattr(run.method, f.name) for f in fields(run.method)}
     settled = {"objective": str(run.objective), "method": run.name, **told, "runs": len(done)}
-    settled |= {"seed": seed, "restarts": len(fits)}
+    settled |= {"seed": seed, "restarts": len(fits), "averaged": mean, "polished": polish}
     return replace(fit, stopped=fit.stopped if whole else "interrupted", settings={"measure": str(chosen), **settled})
 
 
 def _settings(
-    objective: Objective, method: str, given: dict[str, float], sweep: bool, restarts: int, seed: int
+    objective: Objective, method: str, given: dict[str, Any], sweep: bool, validated: bool, restarts: int, seed: int
 ) -> Iterator[Setting]:
-    """Every run to make: what was not given is swept over a few values."""
+    """Every run to make. What was not given is swept over a few values, where validation queries can choose."""
     name = method_name(method, objective)
     make_method(name, objective, **given)  # a wrong setting is an error before the first run
     grid: dict[str, tuple[float, ...]] = {}
-    if name == "exact":  # it climbs the measure itself, from random starts of its own
-        sweep = False
-    if sweep:
+    if sweep and validated:
         grid = {key: values for key, values in SWEPT.get(name, {}).items() if key not in given}
-        if "sigma" in {f.name for f in fields(objective)} - objective.parameters().keys() and objective.maximise:
+        noisy = "sigma" in {f.name for f in fields(objective)} - objective.parameters().keys() and objective.maximise
+        if noisy and name not in DIRECT:
             grid["sigma"] = (0.1, 0.3, 1.0)
+    # Of ascents of the measure itself, training queries can tell which start was best.
+    starts = restarts if sweep and (validated or name in DIRECT) and name not in WHOLE else 1
     for values in product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
         noise = {"sigma": point.pop("sigma")} if "sigma" in point else {}
-        for start in range(restarts if sweep else 1):
+        for start in range(starts):
             yield Setting(
                 replace(objective, **noise), name, make_method(name, objective, **given, **point), seed + start
             )
@@ -187,7 +195,7 @@ def _best_setting(done: list[tuple[Fit, Setting]], sign: int) -> tuple[list[Fit]
     return sorted((fit for fit, _ in best), key=found, reverse=True), best[0][1]
 
 
-def _averaged(fits: list[Fit], rows: Candidates, valid: Candidates | None, measure: Measure) -> Fit:
+def averaged(fits: list[Fit], rows: Candidates, valid: Candidates | None, measure: Measure) -> Fit:
     """The mean of linear models from several random starts, each brought to the same spread of scores.
 
     Where scores are linear in the parameters, the mean of models is a model; it varies less than any of them.
@@ -202,6 +210,27 @@ def _averaged(fits: list[Fit], rows: Candidates, valid: Candidates | None, measu
     ]
     best = replace(fits[0].best, train=told[0], valid=told[1])
     return replace(fits[0], model=model, best=best)
+
+
+def _polished(
+    fit: Fit,
+    rows: Candidates,
+    valid: Candidates | None,
+    measure: Measure,
+    seed: int,
+    checkpoint: StrPath | None,
+    key: str,
+    resume: bool,
+) -> Fit:
+    """The fit after an exact ascent from where it ended, whose epochs follow in the trail."""
+    path = None if checkpoint is None else Path(checkpoint) / "polish.checkpoint"
+    recorder = Recorder(fit.model, rows, valid, measure, checkpoint=path, key=key)
+    if resume:
+        recorder.resume()
+    better = polish_model(fit.model, rows, valid, measure, seed=seed, recorder=recorder)
+    first = len(fit.trail)
+    trail = [replace(epoch, number=first + epoch.number) for epoch in better.trail]
+    return replace(better, best=trail[better.best.number], trail=(*fit.trail, *trail))
 
 
 def _numbered(watch: Watch, number: int, count: int) -> Callable[[Epoch], None]:

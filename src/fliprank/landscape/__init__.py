@@ -1,9 +1,36 @@
-"""What a measure looks like from parameter space: flips, and the exact trajectory of a measure along a line.
+"""What a measure looks like from parameter space: flips, trajectories, regions, surfaces.
 
 Robertson & Zaragoza 2007: a rank-based measure changes only where two documents of a query swap places.
 """
 
+from fliprank.landscape.along import ModelTrajectory, trajectory
 from fliprank.landscape.flips import Flips, find_flips
-from fliprank.landscape.trajectory import Plateau, Trajectory, score_trajectory
+from fliprank.landscape.gains import FlipGain, flip_gains
+from fliprank.landscape.regions import Region, Regions, regions, score_regions
+from fliprank.landscape.step_flips import Flip
+from fliprank.landscape.surface import Surface, surface
+from fliprank.landscape.theorem import Agreement, Difference, share_optima
+from fliprank.landscape.trajectory import Plateau, ScoreTrajectory, Trajectory, score_trajectory
 
-__all__ = ["Flips", "Plateau", "Trajectory", "find_flips", "score_trajectory"]
+__all__ = [
+    "Agreement",
+    "Difference",
+    "Flip",
+    "FlipGain",
+    "Flips",
+    "ModelTrajectory",
+    "Plateau",
+    "Region",
+    "Regions",
+    "ScoreTrajectory",
+    "Surface",
+    "Trajectory",
+    "find_flips",
+    "flip_gains",
+    "regions",
+    "score_regions",
+    "score_trajectory",
+    "share_optima",
+    "surface",
+    "trajectory",
+]

@@ -15,7 +15,7 @@ import numpy as np
 from fliprank.arrays import Bytes, Floats, Int32s, Ints
 from fliprank.data.order import comes_first
 from fliprank.kernels import kernel, parallel_kernel, prange
-from fliprank.landscape.flips import crossing
+from fliprank.landscape.radix import sort_numbers
 from fliprank.measures.law import discount_at, weight_of
 
 __all__ = ["sweep_crossings"]
@@ -95,25 +95,27 @@ def _find_crossings(
     Documents with gain go by their place in `rows`, the others by -1.
     """
     where, up, down = np.empty(room), np.empty(room, np.int32), np.empty(room, np.int32)
+    height, rate, meeting = base[rows], slope[rows], np.empty(len(rows))
     rank, count = np.ones(good, np.int64), 0
     for i in range(good):
         # Bpref's ranks do not count documents with gain.
-        for j in range(good if ranks == 2 else i + 1, len(rows)):
-            one, other, second = rows[i], rows[j], j if j < good else -1
-            if slope[one] == slope[other]:
-                leads = comes_first(one, other, base, buffer, start, length)
-            else:
-                x, leads = crossing(base, slope, one, other), slope[one] > slope[other]
-                if x > low:
-                    if x < high:
-                        where[count], up[count], down[count] = x, i if leads else second, second if leads else i
-                        count += 1
-                    leads = not leads
+        begin, own_height, own_rate = good if ranks == 2 else i + 1, height[i], rate[i]
+        for j in range(begin, len(rows)):
+            meeting[j] = (own_height - height[j]) / (rate[j] - own_rate)
+        for j in range(begin, len(rows)):
+            x, second, leads = meeting[j], j if j < good else -1, own_rate > rate[j]
+            if own_rate == rate[j]:
+                leads = comes_first(rows[i], rows[j], base, buffer, start, length)
+            elif x > low:
+                if x < high:
+                    where[count], up[count], down[count] = x, i if leads else second, second if leads else i
+                    count += 1
+                leads = not leads
             if not leads:
                 rank[i] += 1
             elif second >= 0:
                 rank[second] += 1
-    order = np.argsort(where[:count])
+    order = sort_numbers(where, count)
     return where[order], up[order], down[order], rank
 
 

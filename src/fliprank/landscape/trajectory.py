@@ -11,7 +11,8 @@ to the steps of the mean. So the whole line is known: the best value and how wid
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -26,7 +27,7 @@ from fliprank.landscape.flips import line_of
 from fliprank.landscape.steps import Steps, find_steps
 from fliprank.measures import GMAP, Measure, parse_measure
 
-__all__ = ["Plateau", "Trajectory", "score_trajectory"]
+__all__ = ["Plateau", "ScoreTrajectory", "Trajectory", "add_up", "score_trajectory"]
 
 ROUNDING = 1e-13
 """A change of the sum over queries below this, relative to the largest value of a query, is rounding."""
@@ -48,14 +49,12 @@ class Plateau(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class Trajectory(ABC):
     """The measure is `values[i]` between `breaks[i - 1]` and `breaks[i]`; from `low`, and to `high`.
 
-    `steps` holds the same of each query.
+    `steps` holds the same of each query. `resolution` is how closely breaks are known, on the scale of x: 0 is exactly.
     """
 
-    base: Floats
-    slope: Floats
     candidates: Candidates
     measure: Measure
     low: float
@@ -63,6 +62,11 @@ class Trajectory:
     breaks: Floats
     values: Floats
     steps: Steps
+    resolution: float = field(default=0.0, kw_only=True)
+
+    @abstractmethod
+    def scores(self, x: float) -> Floats:
+        """The score of each row at x."""
 
     def at(self, x: float) -> float:
         """The measure at x. On a break documents tie: their order, and so the measure, is that of the tie rule."""
@@ -73,13 +77,15 @@ class Trajectory:
             return self.measure.aggregate(self.measure.per_query(self.scores(x), self.candidates))
         return float(self.values[place])
 
-    def scores(self, x: float) -> Floats:
-        """The score of each row at x."""
-        return self.base + x * self.slope
-
     def per_query(self, x: float) -> Floats:
         """The value of each query at x, which is no break."""
         return self.steps.at(x)
+
+    @cached_property
+    def responds(self) -> NDArray[np.bool_]:
+        """Which steps of queries are more than rounding."""
+        change = np.abs(self.steps.value - self.steps.before())
+        return np.greater(change, SAME * float(np.abs(self.steps.value).max(initial=0.0)))
 
     @cached_property
     def edges(self) -> Floats:
@@ -94,6 +100,11 @@ class Trajectory:
     def maximum(self) -> Plateau:
         """The best value on the line (the least, where smaller is better), on the widest stretch that has it."""
         return max(self._best(), key=lambda stretch: stretch.width)
+
+    @property
+    def width(self) -> float:
+        """How wide the maximum is."""
+        return self.maximum.width
 
     def local_maxima(self) -> list[Plateau]:
         """The stretches with lesser ones on either side, from left to right."""
@@ -140,6 +151,17 @@ class Trajectory:
         return [self.plateau(int(i)) for i in np.flatnonzero(signed >= best)]
 
 
+@dataclass(frozen=True, eq=False)
+class ScoreTrajectory(Trajectory):
+    """The measure of scores base + x slope."""
+
+    base: Floats
+    slope: Floats
+
+    def scores(self, x: float) -> Floats:
+        return self.base + x * self.slope
+
+
 def score_trajectory(
     base: ArrayLike,
     slope: ArrayLike,
@@ -147,22 +169,26 @@ def score_trajectory(
     measure: str | Measure,
     low: float = -np.inf,
     high: float = np.inf,
-) -> Trajectory:
+) -> ScoreTrajectory:
     """The measure, aggregated over queries, of scores base + x slope for all x between `low` and `high`.
 
-    `slope` of a model that is linear in its parameters is `model.at(direction).score(candidates)`.
+    `slope` of a model that is linear along a direction is `model.slope(candidates, direction)`.
     """
     start, rate = line_of(base, slope, candidates, low, high)
     chosen = parse_measure(measure)
     steps = find_steps(start, rate, candidates, chosen, float(low), float(high))
-    first, value, before = (chosen.paired(part) for part in (steps.first, steps.value, steps.before()))
+    breaks, values = add_up(steps, chosen)
+    return ScoreTrajectory(candidates, chosen, float(low), float(high), breaks, values, steps, start, rate)
+
+
+def add_up(steps: Steps, measure: Measure) -> tuple[Floats, Floats]:
+    """(breaks, values between them) of the measure over all queries."""
+    first, value, before = (measure.paired(part) for part in (steps.first, steps.value, steps.before()))
     largest = max(float(np.abs(first).max(initial=0.0)), float(np.abs(value).max(initial=0.0)))
     order = ascending(steps.x)
     breaks, sums = _add_up(steps.x, value - before, order, float(first.sum()), ROUNDING * largest)
-    values = sums / max(candidates.queries, 1)
-    if isinstance(chosen, GMAP):
-        values = np.exp(values)
-    return Trajectory(start, rate, candidates, chosen, float(low), float(high), breaks, values, steps)
+    values = sums / max(len(steps.first), 1)
+    return breaks, np.exp(values) if isinstance(measure, GMAP) else values
 
 
 def ascending(x: Floats) -> Ints:

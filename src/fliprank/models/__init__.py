@@ -7,9 +7,32 @@
 """
 
 from fliprank.models.base import KINDS, Model, load_model
+from fliprank.models.bm25 import BM25, BM25F
+from fliprank.models.cascade import Cascade as Cascade
+from fliprank.models.columns import Columns as Columns
+from fliprank.models.document_feature import Feature
+from fliprank.models.language_model import Dirichlet, JelinekMercer, TwoStageLM
 from fliprank.models.linear import Linear
 from fliprank.models.network import Network
 from fliprank.models.parameters import Parameters
+from fliprank.models.stack import Features, Stack
 from fliprank.models.standardise import Scaler
+from fliprank.models.trees import Trees as Trees
 
-__all__ = ["KINDS", "Linear", "Model", "Network", "Parameters", "Scaler", "load_model"]
+__all__ = [
+    "BM25",
+    "BM25F",
+    "KINDS",
+    "Dirichlet",
+    "Feature",
+    "Features",
+    "JelinekMercer",
+    "Linear",
+    "Model",
+    "Network",
+    "Parameters",
+    "Scaler",
+    "Stack",
+    "TwoStageLM",
+    "load_model",
+]

@@ -90,6 +90,27 @@ class Model(ABC):
         """Values of all parameters to start from."""
         return self.params.default
 
+    @property
+    def held(self) -> Floats:
+        """How strongly a penalty holds a parameter to its default: 1 for weights, 0 for those that it leaves alone."""
+        return np.array([name.startswith("w") for name in self.params.names], np.float64)
+
+    def linear_along(self, direction: ArrayLike) -> bool:
+        """Whether scores are linear in x along `params.free_values + x * direction`."""
+        return self.linear_in_params
+
+    def slope(self, candidates: Candidates, direction: ArrayLike) -> Floats:
+        """How fast each score rises along a direction of the free vector, where `linear_along` says that it is linear.
+
+        >>> from fliprank.models import Linear
+        >>> rows = Candidates.of([1, 0], features=[[3.0], [1.0]], feature_names=["bm25"])
+        >>> Linear().prepared(rows, 0).slope(rows, [0.0, 2.0]).tolist()
+        [2.0, -2.0]
+        """
+        if not self.linear_along(direction):
+            raise UsageError(f"the scores of this {self.kind} model are not linear along this direction")
+        return self.at(self.params.direction(direction)).score(candidates)
+
     def at(self, values: ArrayLike | Parameters) -> Self:
         """With other parameter values; with `Parameters`, also other bounds, fixed and shared ones."""
         params = values if isinstance(values, Parameters) else self.params.at(values)

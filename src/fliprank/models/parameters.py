@@ -98,13 +98,13 @@ class Parameters:
 
     def __getitem__(self, name: str) -> float:
         """The value of the parameter, or of the shared value, of this name."""
-        return float(self.values[self._positions(name)[0]])
+        return float(self.values[self.positions(name)[0]])
 
     @cached_property
     def _index(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.names)}
 
-    def _positions(self, name: str) -> Ints:
+    def positions(self, name: str) -> Ints:
         """Where `name` stands, with all that share its value."""
         slot = self.slots[self._index[name]] if name in self._index else -1
         if slot < 0 and name in self._index:
@@ -134,7 +134,7 @@ class Parameters:
         """With other values for some names; those that share a value with them follow. Bounds are kept."""
         new = self.values.copy()
         for name, value in {**(values or {}), **named}.items():
-            new[self._positions(name)] = value
+            new[self.positions(name)] = value
         other = self.at(new)
         other.check_bounds()
         return other
@@ -173,6 +173,18 @@ class Parameters:
         np.minimum.at(out, self.slots[self.free], self.upper[self.free])
         return out
 
+    @property
+    def free_scale(self) -> Floats:
+        """What a step of each free parameter is measured by: the size of its default, 1 where that is 0.
+
+        mu is in the thousands, b below 1: a gradient method that takes them for alike never moves mu.
+
+        >>> Parameters.of({"lambda": (0.1, 0, 1), "mu": (2000, 0, inf), "weight": 0}).free_scale.tolist()
+        [0.1, 2000.0, 1.0]
+        """
+        size = np.abs(self.default[self._first])
+        return np.where(size > 0, size, 1.0)
+
     def with_free(self, vector: ArrayLike) -> Self:
         """With other values for the free vector; fixed parameters stay."""
         given, new, free = _vector(vector, len(self.free_names), "free values"), self.values.copy(), self.free
@@ -184,11 +196,17 @@ class Parameters:
         given, free = _vector(gradient, len(self), "gradient"), self.free
         return np.bincount(self.slots[free], given[free], len(self.free_names)).astype(np.float64)
 
+    def direction(self, free: ArrayLike) -> Floats:
+        """A direction of the free vector as one of all parameters: 0 for those that are fixed."""
+        given, out, moved = _vector(free, len(self.free_names), "direction"), np.zeros(len(self)), self.free
+        out[moved] = given[self.slots[moved]]
+        return out
+
     def fix(self, names: str | Iterable[str]) -> Self:
         """With these parameters fixed at their values; those that share a value are fixed together."""
         keys = self.drivers()
         for name in _listed(names):
-            for i in self._positions(name):
+            for i in self.positions(name):
                 keys[i] = None
         return self.driven_by(keys)
 
@@ -196,7 +214,7 @@ class Parameters:
         """With these parameters free, each on its own."""
         keys = self.drivers()
         for name in _listed(names):
-            for i in self._positions(name):
+            for i in self.positions(name):
                 keys[i] = self.names[i]
         return self.driven_by(keys)
 
@@ -204,7 +222,7 @@ class Parameters:
         """With one free value, called by the key, for all names of each group; it starts as that of the first name."""
         keys, new = self.drivers(), self.values.copy()
         for key, names in groups.items():
-            places = np.concatenate([self._positions(name) for name in names])
+            places = np.concatenate([self.positions(name) for name in names])
             if self.lower[places].max() > self.upper[places].min():
                 raise UsageError(f"{', '.join(names)} can't share a value: their bounds have none in common")
             if key in self._index and self._index[key] not in places:

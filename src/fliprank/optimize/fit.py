@@ -158,6 +158,9 @@ def fingerprint(candidates: Candidates | None, **settings: Any) -> str:
     """A key of a run: other data or settings give another one."""
     digest = blake2b(digest_size=16)
     digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
-    for part in () if candidates is None else (candidates.offsets, candidates.labels, candidates.features):
-        digest.update(b"" if part is None else np.ascontiguousarray(part).data)
+    if candidates is not None:
+        terms = candidates.terms
+        counted = () if terms is None else (terms.idf, terms.tf, terms.length)
+        for part in (candidates.offsets, candidates.labels, candidates.features, *counted):
+            digest.update(b"" if part is None else np.ascontiguousarray(part).data)
     return digest.hexdigest()

@@ -1,0 +1,111 @@
+"""Coordinate ascent on the measure itself: what an epoch costs, how line searches grow, and how it beats sampling.
+
+    python bench/ascent.py [folder of MQ2008]
+
+Times are warm, the least of several tries, in one process. Without MQ2008 its rows are left out.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from timing import Row, show, timed
+
+from fliprank.data.candidates import Candidates
+from fliprank.data.letor import read_letor
+from fliprank.landscape import score_trajectory
+from fliprank.measures import parse_measure
+from fliprank.models import Linear
+from fliprank.objectives import parse_objective
+from fliprank.optimize.exact import Exact
+from fliprank.optimize.fit import Recorder
+from fliprank.optimize.line import Line
+
+DATA = Path(__file__).parents[2] / "shared" / "data" / "letor" / "MQ2008"
+MEASURE = parse_measure("nDCG(dcg='exp-log2')@10")
+TRIES = 5
+
+
+def problem(queries: int, size: int, features: int) -> Candidates:
+    """Labels that follow a random direction of the features, with noise."""
+    rng = np.random.default_rng(1)
+    matrix = rng.normal(size=(queries * size, features)).astype(np.float32)
+    hidden = matrix @ rng.normal(size=features) / np.sqrt(features) + rng.normal(size=len(matrix))
+    labels = np.digitize(hidden, np.quantile(hidden, [0.75, 0.9]))
+    return Candidates.of(labels, group=[size] * queries, features=matrix)
+
+
+def epochs() -> list[Row]:
+    """One epoch over 46 and 700 features."""
+    seconds = []
+    for features in (46, 700):
+        rows = problem(200, 30, features)
+        model = Linear().prepared(rows, 0)
+
+        def epoch() -> None:
+            recorder = Recorder(model, rows, None, MEASURE)  # noqa: B023
+            Exact(epochs=1, directions="axes").run(recorder, None, np.random.default_rng(0))
+
+        epoch()
+        seconds.append(timed(epoch, 3)[0])
+    what = f"an epoch over 700 features ({seconds[1]:.2f} s at 200 queries x 30 rows)"
+    return [Row(what, f"46 features ({seconds[0]:.3f} s)", seconds[1] / seconds[0], "about 15: as the features")]
+
+
+def growth() -> list[Row]:
+    """A line search with more documents, and with a deeper cut-off."""
+    rng, out = np.random.default_rng(2), []
+
+    def search(size: int, name: str) -> float:
+        label = rng.choice(3, 500 * size, p=[0.75, 0.15, 0.1])
+        base, slope = rng.normal(size=len(label)) + 0.8 * label, rng.normal(size=len(label)) + 0.5 * label
+        rows, measure = Candidates.of(label, group=[size] * 500), parse_measure(name)
+        score_trajectory(base, slope, rows, measure, -5.0, 5.0)
+        return timed(lambda: score_trajectory(base, slope, rows, measure, -5.0, 5.0), TRIES)[0]
+
+    base = search(100, "nDCG@10")
+    for size in (200, 400, 800):
+        ratio = search(size, "nDCG@10") / base
+        out.append(Row(f"line search, {size} rows a query, nDCG@10", "100 rows", ratio, f"at most {size // 100}"))
+    for k in (20, 40):
+        ratio = search(100, f"nDCG@{k}") / base
+        out.append(Row(f"line search, 100 rows a query, nDCG@{k}", "nDCG@10", ratio, f"at most {(k // 10) ** 2}"))
+    out.append(Row("line search, 100 rows a query, AP", "nDCG@10", search(100, "AP") / base, "no target"))
+    return out
+
+
+def against_samples(folder: Path) -> list[Row]:
+    """MQ2008's first fold: the time that samples take for all their epochs, and exact searches to reach as much."""
+    path = folder / "Fold1" / "train.txt.gz"
+    if not path.exists():
+        return []
+    rows = read_letor(path)
+    model, objective = Linear().prepared(rows, 0), parse_objective("lambdarank@10")
+
+    def climb(method: Line | Exact, goal: float = np.inf) -> Recorder:
+        recorder = Recorder(model, rows, None, MEASURE)
+        recorder.enough = lambda: recorder.trail[-1].train >= goal
+        method.run(recorder, objective, np.random.default_rng(0))
+        return recorder
+
+    climb(Line(epochs=1)), climb(Exact(epochs=1))
+    sampled, found = timed(lambda: climb(Line()), 1)
+    assert found.best is not None
+    goal = found.best.train
+    out = []
+    for name, method in (("axes", Exact(directions="axes", restarts=5)), ("gradient, then axes", Exact(restarts=5))):
+        exact, ended = timed(lambda: climb(method, goal), TRIES)  # noqa: B023
+        assert ended.best is not None
+        what = f"MQ2008, fold 1: exact ({name}) to reach train nDCG@10 {goal:.4f}: {ended.best.train:.4f}"
+        out.append(Row(what, f"line, {len(found.trail) - 1} epochs", sampled / exact, "at least 10"))
+    return out
+
+
+def rows(folder: Path = DATA) -> list[Row]:
+    return [*epochs(), *growth(), *against_samples(folder)]
+
+
+if __name__ == "__main__":
+    show(rows(Path(sys.argv[1]) if len(sys.argv) > 1 else DATA))

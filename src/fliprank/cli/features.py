@@ -1,0 +1,101 @@
+"""`fliprank features`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fliprank.cli.app import app
+from fliprank.errors import UsageError
+
+if TYPE_CHECKING:
+    from fliprank.data.candidates import Candidates
+    from fliprank.text.index import Index
+
+__all__ = ["features"]
+
+FEATURES_EXAMPLES = """
+Examples:
+
+  fliprank features --docs docs.jsonl --queries queries.tsv --qrels qrels.txt --out rows.parquet
+
+  fliprank features --beir scifact --split train --select "title.*" --select "*.bm25*" --out rows.parquet
+
+  fliprank train rows.parquet --out fit
+"""
+
+
+@app.command(epilog=FEATURES_EXAMPLES)
+def features(
+    docs: Annotated[Path | None, typer.Option(help="Documents: JSON lines, Parquet or TREC; plain or .gz.")] = None,
+    index: Annotated[Path | None, typer.Option(help="Instead: an index of them.")] = None,
+    queries: Annotated[Path | None, typer.Option(help="Queries: JSON lines (_id, text), or id, tab, text.")] = None,
+    qrels: Annotated[Path | None, typer.Option(help="Judgements: TREC or BEIR qrels; without, no labels.")] = None,
+    beir: Annotated[Path | None, typer.Option(help="Instead of all these: a folder in BEIR's layout.")] = None,
+    split: Annotated[str, typer.Option(help="With --beir: whose judgements.")] = "train",
+    fields: Annotated[str | None, typer.Option(help="Fields of the documents, such as title,body,anchor.")] = None,
+    depth: Annotated[int, typer.Option(min=0, help="Documents a query, by BM25, beside the judged.")] = 100,
+    select: Annotated[list[str] | None, typer.Option(help="Features by name, such as 'title.*'.")] = None,
+    out: Annotated[Path, typer.Option(help="File to write: .parquet, else LETOR; .gz is gzipped.")] = (
+        Path("rows.parquet")
+    ),
+    kinds: Annotated[bool, typer.Option("--kinds", help="Only show the table of all kinds of features.")] = False,
+) -> None:
+    """Make a file of features from raw text, for `fliprank train`."""
+    if kinds:
+        from fliprank.text.feature_kinds import kind_table
+
+        typer.echo(kind_table())
+        return
+    if beir is not None:
+        if docs or index or queries or qrels:
+            raise UsageError("--beir stands for --docs, --queries and --qrels: give one or the others")
+        docs, queries, qrels = beir, beir, beir / "qrels" / f"{split}.tsv"
+    if (docs is None) == (index is None) or queries is None:
+        raise UsageError("give --docs or --index, one of them, and --queries; or --beir")
+    from fliprank import console
+    from fliprank.text.features import feature_rows
+
+    source = _index(docs, index, fields)
+    with console.working("features"):
+        rows = feature_rows(source, queries, qrels, select=select, depth=depth)
+    written = _write(out, rows)
+    console.show(*source.notes, *rows.memo["notes"])
+    console.show(
+        f"written: {written} ({rows.queries:,} queries, {len(rows):,} rows, {len(rows.feature_names)} features)"
+    )
+
+
+def _index(docs: Path | None, index: Path | None, fields: str | None) -> Index:
+    from fliprank import console
+    from fliprank.text.index import Index
+
+    if docs is None:
+        if fields is not None:
+            raise UsageError("--fields goes with --docs: an index has its fields")
+        return Index.open(index or "")
+    wanted = None if fields is None else [name.strip() for name in fields.split(",") if name.strip()]
+    with console.counting("indexing") as progress:
+        return Index.build(docs, fields=wanted, progress=progress)
+
+
+def _write(out: Path, rows: Candidates) -> str:
+    """Parquet, or LETOR, which knows neither names nor unjudged rows: names go to a file beside it, labels to 0."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from fliprank.data.files import atomic_write
+    from fliprank.data.letor import write_letor
+    from fliprank.data.parquet import write_parquet
+
+    if out.suffix == ".parquet":
+        write_parquet(out, rows)
+        return str(out)
+    write_letor(out, replace(rows, labels=np.nan_to_num(rows.labels)))
+    names = out.with_name(out.name + ".names")
+    with atomic_write(names) as file:
+        file.write("".join(f"{name}\n" for name in rows.feature_names).encode())
+    return f"{out}, unjudged rows with label 0, and {names}, the features by number of line"

@@ -1,0 +1,59 @@
+"""Files that a command writes beside what it prints: pictures and data, by the ending of the name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from fliprank.errors import UsageError
+
+__all__ = ["check_outputs", "write_outputs"]
+
+
+def check_outputs(out: list[Path] | None, data_only: bool = False) -> list[Path]:
+    """The files to write; an error before any work where a name is none that can be written."""
+    endings = (".csv", ".json") if data_only else (".svg", ".png", ".html", ".csv", ".json")
+    for path in out or []:
+        if path.suffix not in endings:
+            raise UsageError(f"--out {path}: a name must end in {', '.join(endings)}")
+        if path.suffix in (".svg", ".png", ".html"):
+            from fliprank.report.plots import altair
+
+            altair()
+    return out or []
+
+
+def write_outputs(outputs: Sequence[Path], chart: Any, records: Sequence[Mapping[str, Any]]) -> None:
+    """Write each file as its name says: what `chart()` draws, or the records."""
+    import csv
+    import io
+    import json
+    import math
+
+    from fliprank.data.files import atomic_write
+
+    picture = None
+    for path in outputs:
+        if path.suffix in (".csv", ".json"):
+            text = io.StringIO()
+            if path.suffix == ".csv":
+                writer = csv.DictWriter(text, list(records[0]) if records else [], lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(records)
+            else:  # JSON has no infinity and no NaN
+                known = [
+                    {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in record.items()}
+                    for record in records
+                ]
+                json.dump(known, text, indent=1)
+            with atomic_write(path) as file:
+                file.write(text.getvalue().encode())
+        else:
+            from fliprank.report.plots import write_chart
+
+            picture = chart() if picture is None else picture
+            write_chart(picture, path)
+        typer.echo(f"written: {path}")

@@ -1,0 +1,162 @@
+"""The main job, from a task to a folder: tune, retrieve again and pool, prove it on held-out queries, write all down.
+
+OUT/result.json     {"measure", "test": {"default", "tuned", "difference", "interval", "p"}, "cross_validated": {...},
+                     "params": {"default": {...}, "tuned": {...}}, ...}
+OUT/model/          the tuned model
+OUT/default.run, OUT/tuned.run    rankings of the test queries (of the training queries where there are none)
+OUT/documents-*.index             the index, which the next tuning of the same documents takes up again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from fliprank.data.trec import write_run
+from fliprank.experiment.evaluation import Evaluation, evaluate
+from fliprank.experiment.ranges import Range
+from fliprank.experiment.recipes import Note
+from fliprank.experiment.significance import Comparison
+from fliprank.experiment.trained import write_json
+from fliprank.experiment.tuning import Tuned, cross_validate, tune
+from fliprank.experiment.tuning_task import DEPTH, Queries, Task, pooled
+from fliprank.measures import Measure, parse_measure
+from fliprank.models import Model
+
+__all__ = ["Outcome", "Proof", "tune_and_write"]
+
+ROUNDS = 3
+"""How often it is tuned again, at most, because the tuned function brought up documents that were not tuned on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """Default against tuned on queries that the tuning did not see: means, and each measure's comparison."""
+
+    evaluation: Evaluation
+    comparisons: list[Comparison]
+
+    @classmethod
+    def of(cls, judged: Any, default: Any, tuned: Any, measures: list[str]) -> Proof:
+        found = evaluate(judged, {"default": default, "tuned": tuned}, measures)
+        return cls(found, found.compare())
+
+    def figures(self) -> dict[str, Any]:
+        """For programs: those of the measure that was tuned for, and under `measures` all."""
+        means = self.evaluation.means()
+        told = {
+            c.measure: {
+                "default": means["default"][c.measure],
+                "tuned": means["tuned"][c.measure],
+                "difference": c.difference,
+                "interval": list(c.interval),
+                "p": c.p["randomisation"],
+                "better": c.better,
+                "worse": c.worse,
+                "queries": c.queries,
+            }
+            for c in self.comparisons
+        }
+        return {**next(iter(told.values())), "measures": told}
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came of a tuning. `test` and `cross_validated` are None where they were not asked for or cut short."""
+
+    tuned: Tuned
+    test: Proof | None
+    cross_validated: Proof | None
+    ranges: dict[str, Range]
+    rounds: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def figures(self) -> dict[str, Any]:
+        """The content of result.json."""
+        tuned, default = self.tuned.model.params, self.tuned.default.params
+        return {
+            "measure": str(self.tuned.measure),
+            "test": None if self.test is None else self.test.figures(),
+            "cross_validated": None if self.cross_validated is None else self.cross_validated.figures(),
+            "params": {
+                "default": dict(zip(default.names, default.values.tolist(), strict=True)),
+                "tuned": dict(zip(tuned.names, tuned.values.tolist(), strict=True)),
+                "free": list(tuned.free_names),
+                "as_good": {name: [found.low, found.high] for name, found in self.ranges.items()},
+            },
+            "recipe": str(self.tuned.recipe),
+            "recipes": {str(recipe): value for recipe, value in self.tuned.tried.items()},
+            "new_documents": list(self.rounds),
+            "notes": list(self.notes),
+            "settings": self.settings,
+        }
+
+
+def tune_and_write(
+    model: Model,
+    task: Task,
+    folder: Path,
+    progress: Callable[[str], AbstractContextManager[Note]],
+    *,
+    measure: str | Measure,
+    folds: int = 5,
+    cross_validated: bool = True,
+    depth: int = DEPTH,
+    **options: Any,
+) -> Outcome:
+    """Tune `model` on `task`, prove it, and write model, figures and runs to `folder`; `options` are those of `tune`.
+
+    Ctrl-C while the figures are made loses only those that are not there yet: the tuned model was written before.
+    """
+    chosen = parse_measure(measure)
+    measures = list(dict.fromkeys([str(chosen), "AP", "RR"]))
+    with progress("tuning") as note:
+        tuned, task, rounds = _until_stable(model, task, depth, measure=chosen, folds=folds, note=note, **options)
+    folder.mkdir(parents=True, exist_ok=True)
+    tuned.model.save(folder / "model")
+    shown = task.train if task.test is None else task.test
+    runs = {name: task.run(shown, each, depth) for name, each in (("default", tuned.default), ("tuned", tuned.model))}
+    for name, run in runs.items():
+        write_run(folder / f"{name}.run", run)
+    settings = {"model": model.kind, "folds": folds, "depth": depth}
+    settings |= {"queries": task.train.rows.queries, "rows": len(task.train.rows)}
+    outcome = Outcome(tuned, None, None, {}, rounds, task.notes, settings)
+    if task.test is not None:
+        outcome = replace(outcome, test=_proof(task.test, tuned, runs, measures))
+    write_json(folder / "result.json", outcome.figures())
+    try:
+        outcome = replace(outcome, ranges=tuned.ranges())
+        if cross_validated:
+            rows = task.train.rows
+            with progress("proving it") as note:
+                found = cross_validate(model, rows, measure=chosen, folds=folds, note=note, **options)
+            outcome = replace(outcome, cross_validated=Proof.of(rows, found.default, found.tuned, measures))
+    except KeyboardInterrupt:
+        outcome = replace(outcome, notes=(*outcome.notes, "interrupted: some figures are missing"))
+    write_json(folder / "result.json", outcome.figures())
+    return outcome
+
+
+def _until_stable(model: Model, task: Task, depth: int, **options: Any) -> tuple[Tuned, Task, tuple[int, ...]]:
+    """Tune; retrieve over the whole index with what came out; where new documents enter the top, tune on them too."""
+    tuned, rounds = tune(model, task.train.rows, **options), list[int]()
+    while task.index is not None and len(rounds) < ROUNDS:
+        wider, new = pooled(task, tuned.model, depth)
+        rounds.append(new)
+        if new == 0:
+            break
+        task = wider
+        tuned = replace(tune(model, task.train.rows, **{**options, "recipes": [tuned.recipe]}), tried=tuned.tried)
+    return tuned, task, tuple(rounds)
+
+
+def _proof(queries: Queries, tuned: Tuned, runs: dict[str, Any], measures: list[str]) -> Proof:
+    """On the test queries: by full retrieval where there is an index, else by the rows of the file."""
+    if queries.qrels is not None:
+        return Proof.of(queries.qrels, runs["default"], runs["tuned"], measures)
+    rows = queries.rows
+    return Proof.of(rows, tuned.default.score(rows), tuned.model.score(rows), measures)

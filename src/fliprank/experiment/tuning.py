@@ -1,0 +1,161 @@
+"""Tune a ranking function of a few parameters: by gradient on a smooth objective, then on the measure itself.
+
+Which objective, how firmly to hold parameters to their defaults, and whether to climb the measure at the end is settled
+by cross-validation over the training queries; one of the ways is to leave the defaults alone. The honest figure comes
+from a second cross-validation around all of that (nested, by query), or from test queries that nothing here looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fliprank.arrays import Floats
+from fliprank.data.candidates import Candidates
+from fliprank.errors import InputError, UsageError
+from fliprank.experiment.parameter_settings import ParameterSettings
+from fliprank.experiment.ranges import Range, as_good_ranges
+from fliprank.experiment.recipes import AS_IT_IS, Fits, Note, Recipe, folds_of
+from fliprank.experiment.training import DEFAULT_MEASURE
+from fliprank.measures import Measure, parse_measure
+from fliprank.models import Model
+from fliprank.objectives import parse_objective
+
+__all__ = ["CrossValidated", "Tuned", "cross_validate", "prepare", "recipes_for", "tune"]
+
+HOLDS = (0.001, 0.005)
+"""How firmly a gradient holds parameters to their defaults; how firmly is best, held-out queries say."""
+
+INNER = 3
+"""Folds of the inner cross-validation, where one is nested in another."""
+
+SOFT = {"AP": "softap", "RR": "softrr"}
+"""The smooth objective that is nearest to a measure, where that is not softndcg."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """The tuned model beside the one that it began as, how it came about, and how each recipe did on held-out folds."""
+
+    model: Model
+    default: Model
+    recipe: Recipe
+    measure: Measure
+    rows: Candidates
+    tried: dict[Recipe, float] = field(default_factory=dict)
+
+    def ranges(self, confidence: float = 0.95) -> dict[str, Range]:
+        """For each free parameter the values that are statistically as good as the tuned one."""
+        return as_good_ranges(self.model, self.rows, self.measure, confidence)
+
+    def interval(self, name: str, confidence: float = 0.95) -> tuple[float, float]:
+        """The values of one parameter that are statistically as good as the tuned one."""
+        found = self.ranges(confidence)
+        if name not in found:
+            raise UsageError(f"no free parameter is called {name!r}; there are {', '.join(found)}")
+        return found[name].low, found[name].high
+
+
+def tune(
+    model: Model,
+    rows: Candidates,
+    *,
+    measure: str | Measure = DEFAULT_MEASURE,
+    settings: ParameterSettings | None = None,
+    recipes: Sequence[Recipe] | None = None,
+    folds: int = 5,
+    starts: int = 2,
+    seed: int = 0,
+    jobs: int | None = None,
+    note: Note | None = None,
+) -> Tuned:
+    """The model with parameters set from the judgements of `rows`, by the recipe that does best on held-out folds.
+
+    `settings` fixes, bounds or shares parameters. Gradients start from the defaults and `starts` - 1 random points.
+    With one recipe there is nothing to choose, and nothing is held out.
+    """
+    chosen = parse_measure(measure)
+    ways = tuple(recipes_for(chosen) if recipes is None else recipes)
+    ready = prepare(model, rows, settings)
+    work = Fits(ready, rows, chosen, starts, seed, jobs, note)
+    tried = work.held_out(ways, np.arange(rows.queries), folds) if len(ways) > 1 else {ways[0]: float("nan")}
+    recipe = _best(tried, chosen)
+    (fitted,) = work.all([(recipe, np.arange(rows.queries))], "the last fit")
+    return Tuned(fitted, ready, recipe, chosen, rows, tried)
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidated:
+    """Scores of every row by a model that did not see its query, and by the defaults; what each fold chose."""
+
+    default: Floats
+    tuned: Floats
+    recipes: tuple[Recipe, ...]
+
+
+def cross_validate(
+    model: Model,
+    rows: Candidates,
+    *,
+    measure: str | Measure = DEFAULT_MEASURE,
+    settings: ParameterSettings | None = None,
+    recipes: Sequence[Recipe] | None = None,
+    folds: int = 5,
+    starts: int = 2,
+    seed: int = 0,
+    jobs: int | None = None,
+    note: Note | None = None,
+) -> CrossValidated:
+    """What `tune` is worth on queries it does not see: each fold is ranked by a model tuned on the others alone.
+
+    Nested: a fold's recipe is chosen by cross-validation (of three folds) within the other folds.
+    """
+    chosen = parse_measure(measure)
+    ways = tuple(recipes_for(chosen) if recipes is None else recipes)
+    ready = prepare(model, rows, settings)
+    work = Fits(ready, rows, chosen, starts, seed, jobs, note)
+    tuned, picked = np.empty(len(rows)), []
+    owner = rows.query_of_rows()
+    for number, held in enumerate(folds_of(rows.queries, folds, seed)):
+        seen = np.setdiff1d(np.arange(rows.queries), held)
+        tried = work.held_out(ways, seen, INNER, f"fold {number + 1} of {folds}") if len(ways) > 1 else {ways[0]: 0.0}
+        picked.append(_best(tried, chosen))
+        (fitted,) = work.all([(picked[-1], seen)], f"fold {number + 1} of {folds}")
+        tuned[np.isin(owner, held)] = fitted.score(rows.select(np.sort(held)))
+    return CrossValidated(ready.score(rows), tuned, tuple(picked))
+
+
+def prepare(model: Model, rows: Candidates, settings: ParameterSettings | None = None) -> Model:
+    """The model that knows these rows' fields and features, with its parameters arranged as asked."""
+    if not len(rows):
+        raise InputError("there are no rows to tune on")
+    ready = model if model.ready and model.params.names else model.prepared(rows, 0)
+    arranged = ready.at((settings or ParameterSettings()).apply(ready.params))
+    if not arranged.params.free_names:
+        raise UsageError("every parameter is fixed: there is nothing to tune")
+    return arranged
+
+
+def _best(tried: dict[Recipe, float], measure: Measure) -> Recipe:
+    """The recipe with the best figure; of equals the first, which is the simplest."""
+    sign = -1.0 if measure.smaller_is_better else 1.0
+    return max(tried, key=lambda recipe: round(sign * tried[recipe], 12))
+
+
+def recipes_for(measure: Measure, method: str = "auto", objective: str | None = None) -> tuple[Recipe, ...]:
+    """The ways to try: the defaults as they are, and others.
+
+    `method`: "gradient" down two objectives (or the one named), each with two holds; "line" searches on the measure
+    itself; "auto" both, and line searches from where a gradient ended.
+    """
+    soft = SOFT.get(type(measure).__name__, "softndcg") + "(sigma=0.3)"
+    objectives = ("ranknet", soft) if objective is None else (str(parse_objective(objective)),)
+    gradients = [Recipe(each, hold) for each in objectives for hold in HOLDS]
+    climbs = [Recipe(each, HOLDS[0], climb=True) for each in objectives]
+    line = [Recipe(climb=True)]
+    ways = {"auto": [*line, *gradients, *climbs], "gradient": gradients, "line": line}
+    if method not in ways:
+        raise UsageError(f"unknown method {method!r}; there are {', '.join(ways)}")
+    return (AS_IT_IS, *ways[method])

@@ -1,0 +1,72 @@
+"""Cascades in words, as the command line has them: sizes and models with commas between, one for each stage.
+
+A model is `linear`, `network:HIDDEN`, `trees:LEAVES`, or any other kind by its name (`bm25f`). One word stands for all
+stages. Features are given by stage, with semicolons between stages and commas between names; `*` is any letters.
+
+>>> nested = parse_cascade("2500,100,10", "linear,network:4,network:8", features="bm25*,clicks;*;*")
+>>> nested.sizes, [stage.kind for stage in nested.stages], nested.stages[0].features, nested.stages[2].hidden
+((2500, 100, 10), ['columns', 'network', 'network'], ('bm25*', 'clicks'), 8)
+"""
+
+from __future__ import annotations
+
+import re
+
+from fliprank.errors import UsageError
+from fliprank.models.base import KINDS, Model
+from fliprank.models.cascade import Cascade
+from fliprank.models.columns import Columns
+
+__all__ = ["by_stage", "parse_cascade"]
+
+COUNTED = {"network": "hidden", "trees": "leaves"}
+"""What the number after the name of a model is."""
+
+
+def parse_cascade(sizes: str, models: str = "linear", features: str | None = None) -> Cascade:
+    """The cascade, not trained yet; an error that says which word is wrong."""
+    words = [word.strip() for word in sizes.split(",")]
+    if wrong := [word for word in words if not re.fullmatch(r"[1-9]\d{0,8}", word, re.ASCII)]:
+        raise UsageError(f"stages {sizes!r}: {wrong[0]!r} is not a number of documents")
+    stages = [_model(word) for word in by_stage(models, len(words), "models")]
+    if features is not None:
+        shown = by_stage(features, len(words), "features", mark=";")
+        stages = [_of_features(stage, names) for stage, names in zip(stages, shown, strict=True)]
+    return Cascade(stages, [int(word) for word in words])
+
+
+def by_stage(text: str, count: int, what: str, mark: str = ",") -> list[str]:
+    """The word of each stage, split at marks that are not in brackets; one word is for all stages.
+
+    >>> by_stage("ranknet,softndcg(sigma=0.3,discount=0)", 2, "objectives")
+    ['ranknet', 'softndcg(sigma=0.3,discount=0)']
+    """
+    words, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == mark and depth == 0:
+            words.append("")
+        else:
+            words[-1] += letter
+    words = [word.strip() for word in words]
+    if len(words) == 1:
+        words *= count
+    if len(words) != count:
+        raise UsageError(f"{what} {text!r}: {len(words)} for {count} stages; give one for each, or one for all")
+    return words
+
+
+def _model(word: str) -> Model:
+    kind, colon, number = word.partition(":")
+    known = sorted(KINDS.keys() - {"cascade", "columns", "feature", "stack"})
+    if kind not in known:
+        raise UsageError(f"unknown model {word!r} of a stage; there are {', '.join(known)}")
+    if not colon:
+        return KINDS[kind]()
+    if kind not in COUNTED or not re.fullmatch(r"\d{1,9}", number, re.ASCII):
+        raise UsageError(f"stage model {word!r}: a number follows network: (hidden nodes) or trees: (leaves)")
+    return KINDS[kind](**{COUNTED[kind]: int(number)})  # type: ignore[arg-type]
+
+
+def _of_features(model: Model, names: str) -> Model:
+    return model if names == "*" else Columns(model, [name.strip() for name in names.split(",")])

@@ -1,0 +1,112 @@
+"""A model of some of the features: `Columns(Linear(), ["bm25*", "pagerank"])`.
+
+The early stages of a cascade see every document and must be cheap: they are given the features that cost little, later
+stages are given all. A star in a name stands for any letters; which features it means is settled by the training rows.
+
+>>> from fliprank.models.linear import Linear
+>>> rows = Candidates.of([1, 0], features=[[9, 5, 1], [7, 6, 0]], feature_names=["bm25.title", "clicks", "bm25.body"])
+>>> model = Columns(Linear(), ["bm25.*"]).prepared(rows, rng=0)
+>>> model.features, model.params.names
+(('bm25.title', 'bm25.body'), ('bias', 'w.bm25.title', 'w.bm25.body'))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fliprank.arrays import Floats
+from fliprank.data.candidates import Candidates
+from fliprank.errors import InputError, UsageError
+from fliprank.models.base import Model, Seed, build, describe, register
+from fliprank.models.folder import Record
+from fliprank.models.parameters import Parameters
+
+__all__ = ["Columns", "pick_features"]
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class Columns(Model):
+    """`model`, which is shown the `features` of these names only. Its parameters are those of `model`."""
+
+    kind: ClassVar[str] = "columns"
+    model: Model
+    features: tuple[str, ...]
+
+    def __init__(self, model: Model, features: str | Iterable[str], *, params: Parameters | None = None) -> None:
+        names = (features,) if isinstance(features, str) else tuple(features)
+        if model.kind in ("columns", "cascade"):
+            raise UsageError(f"columns of a {model.kind} model: give the features to the models inside")
+        if not names:
+            raise UsageError("columns of no features: name some")
+        object.__setattr__(self, "model", model if params is None else model.at(params))
+        object.__setattr__(self, "features", names)
+        object.__setattr__(self, "params", self.model.params)
+
+    def prepared(self, train: Candidates, rng: Seed) -> Self:
+        names = _matching(self.features, train.feature_names)
+        return type(self)(self.model.prepared(pick_features(train, names), rng), names)
+
+    @property
+    def ready(self) -> bool:
+        return self.model.ready
+
+    def initial(self, rng: np.random.Generator) -> Floats:
+        return self.model.initial(rng)
+
+    def linear_along(self, direction: ArrayLike) -> bool:
+        return self.model.linear_along(direction)
+
+    @property
+    def linear_in_params(self) -> bool:  # type: ignore[override]
+        return self.model.linear_in_params
+
+    def score(self, candidates: Candidates) -> Floats:
+        return self.model.score(pick_features(candidates, self.features))
+
+    def pullback(self, candidates: Candidates, dscores: ArrayLike) -> Floats:
+        return self.model.pullback(pick_features(candidates, self.features), dscores)
+
+    def structure(self) -> dict[str, Any]:
+        return {"features": [{"name": name} for name in self.features], "model": describe(self.model)}
+
+    @classmethod
+    def restore(cls, structure: Record) -> Self:
+        inner = structure.record("model")
+        if inner.text("kind") in ("columns", "cascade"):  # before it is built: nesting has an end
+            inner.fail("kind", "a model that is made of no others")
+        return cls(build(inner), [feature.text("name") for feature in structure.records("features")])
+
+
+def pick_features(candidates: Candidates, names: tuple[str, ...]) -> Candidates:
+    """The same rows with these features only; made once for these candidates, and kept with them."""
+    if names == candidates.feature_names:
+        return candidates
+    key = ("features", names)
+    if key not in candidates.memo:
+        place = {name: k for k, name in enumerate(candidates.feature_names)}
+        if missing := [name for name in names if name not in place]:
+            raise InputError(f"the model was trained on features that these candidates lack: {', '.join(missing[:5])}")
+        assert candidates.features is not None
+        columns = candidates.features[:, [place[name] for name in names]]
+        candidates.memo[key] = replace(candidates, features=columns, feature_names=names)
+    picked: Candidates = candidates.memo[key]
+    return picked
+
+
+def _matching(patterns: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of `names` that are named, or match a pattern, in their own order; each pattern must match some."""
+    found = set()
+    for pattern in patterns:
+        letters = re.compile(".*".join(map(re.escape, pattern.split("*"))))
+        named = {pattern} & set(names) or {name for name in names if letters.fullmatch(name)}
+        if not named:
+            raise InputError(f"no feature is called {pattern!r}", hint=f"there are {', '.join(names[:8])}, ...")
+        found |= named
+    return tuple(name for name in names if name in found)

@@ -1,0 +1,132 @@
+"""Pictures of a cascade, after the figures of Matveeva et al. 2006; the data are of `experiment/cascade_analysis.py`.
+
+`write_chart` of `report/plots.py` writes them as .svg, .png or .html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fliprank.arrays import Floats
+from fliprank.experiment.cascade_analysis import AfterStage, EpochCurves, LabelMoves, TopLabels
+from fliprank.experiment.cutoffs import Cutoffs
+from fliprank.report.plots import COLOURS, altair, styled
+
+__all__ = [
+    "epochs_chart",
+    "frontier_chart",
+    "good_chart",
+    "moves_chart",
+    "stages_chart",
+    "top_labels_chart",
+]
+
+WIDTH, HEIGHT = 620, 260
+
+
+def stages_chart(tables: Mapping[str, Sequence[AfterStage]]) -> Any:
+    """Tables 2, 4 and 6: the measure after each stage with its interval, a line a model."""
+    values = [
+        {"model": name, "stage": f"{row.stage}: top {row.size}", "value": row.value}
+        | dict(zip(("low", "high"), row.interval, strict=True))
+        for name, rows in tables.items()
+        for row in rows
+    ]
+    alt = altair()
+    x = alt.X("stage:N", title="after stage", axis=alt.Axis(labelAngle=0))
+    colour = _colour(list(tables), "model")
+    base = alt.Chart(alt.Data(values=values)).encode(x=x, color=colour, xOffset="model:N")
+    scale = alt.Scale(zero=False)
+    bars = base.mark_rule().encode(y=alt.Y("low:Q", title="measure, 95% interval", scale=scale), y2="high:Q")
+    return _framed(bars + base.mark_point(filled=True, size=50, opacity=1).encode(y=alt.Y("value:Q", scale=scale)))
+
+
+def epochs_chart(curves: EpochCurves) -> Any:
+    """Figure 4: the first measure against the second, a point an epoch, joined in order."""
+    first, second = curves.measures[:2]
+    values = [
+        {"epoch": epoch, "first": float(line[0]), "second": float(line[1])} for epoch, line in enumerate(curves.values)
+    ]
+    alt = altair()
+    data = alt.Chart(alt.Data(values=values), title=f"correlation {curves.correlation:.3f}")
+    x = alt.X("second:Q", title=second, scale=alt.Scale(zero=False))
+    y = alt.Y("first:Q", title=first, scale=alt.Scale(zero=False))
+    line = data.mark_line(color="#cccccc", strokeWidth=1).encode(x=x, y=y, order="epoch:Q")
+    colour = alt.Color("epoch:Q", scale=alt.Scale(scheme="viridis"))
+    return _framed(line + data.mark_point(filled=True, size=45, opacity=1).encode(x=x, y=y, color=colour))
+
+
+def moves_chart(moves: LabelMoves, names: tuple[str, str] = ("before", "after")) -> Any:
+    """Figure 5: the labels over the ranks of one query, -1 for unlabelled documents, one panel above the other."""
+    values = [
+        {"which": which, "rank": int(rank), "label": -1.0 if np.isnan(label) else float(label)}
+        for which, ranks in zip(names, (moves.before, moves.after), strict=True)
+        for label, rank in zip(moves.labels, ranks, strict=True)
+    ]
+    alt = altair()
+    ticks = alt.Chart(alt.Data(values=values)).mark_tick(orient="vertical", thickness=1, color=COLOURS[0])
+    x, y = alt.X("rank:Q", title="rank"), alt.Y("label:O", title="label", sort="descending")
+    row = alt.Row("which:N", sort=list(names), title=f"query {moves.query}")
+    return styled(ticks.encode(x=x, y=y, row=row).properties(width=WIDTH, height=HEIGHT // 2))
+
+
+def top_labels_chart(found: TopLabels) -> Any:
+    """Figure 6: how each stage changes the number of documents of each label at the top."""
+    steps = [f"top {after} - top {before}" for before, after in zip(found.sizes, found.sizes[1:], strict=False)]
+    labels = ["unlabelled" if np.isnan(level) else f"{level:g}" for level in found.labels]
+    values = [
+        {"step": step, "label": label, "change": float(change)}
+        for step, line in zip(steps, found.differences, strict=True)
+        for label, change in zip(labels, line, strict=True)
+    ]
+    alt = altair()
+    x = alt.X("label:N", sort=labels, title="label", axis=alt.Axis(labelAngle=0))
+    y = alt.Y("change:Q", title="change of the number at the top, a query")
+    bars = alt.Chart(alt.Data(values=values)).mark_bar()
+    return _framed(bars.encode(x=x, y=y, xOffset=alt.XOffset("step:N", sort=steps), color=_colour(steps, "step")))
+
+
+def good_chart(shares: Floats, sizes: Sequence[int]) -> Any:
+    """Figure 7: good documents at each of the top ranks, a bar a stage; `shares` are those of `good_at_ranks`."""
+    stages = [f"top {size}" for size in sizes]
+    values = [
+        {"stage": stage, "rank": rank + 1, "share": float(share)}
+        for stage, line in zip(stages, shares, strict=True)
+        for rank, share in enumerate(line)
+    ]
+    alt = altair()
+    x = alt.X("rank:O", title="rank", axis=alt.Axis(labelAngle=0))
+    y = alt.Y("share:Q", title="share of queries with a good document here")
+    bars = alt.Chart(alt.Data(values=values)).mark_bar()
+    return _framed(bars.encode(x=x, y=y, xOffset=alt.XOffset("stage:N", sort=stages), color=_colour(stages, "stage")))
+
+
+def frontier_chart(found: Cutoffs) -> Any:
+    """The measure against the cost of a query: all choices of cut-offs, and the frontier."""
+    frontier = found.frontier
+    rest = [choice for choice in found.choices if choice not in frontier]
+    shown, below = (
+        [{"cost": c.cost, "value": c.value, "sizes": ", ".join(map(str, c.sizes))} for c in part]
+        for part in (frontier, rest)
+    )
+    alt = altair()
+    x = alt.X("cost:Q", title="cost of a query", scale=alt.Scale(type="log" if min(found.costs) > 0 else "linear"))
+    y = alt.Y("value:Q", title=str(found.measure), scale=alt.Scale(zero=False))
+    every = alt.Chart(alt.Data(values=below)).mark_point(size=12, color="#bbbbbb")
+    line = alt.Chart(alt.Data(values=shown)).mark_line(interpolate="step-after", point=True, color=COLOURS[0])
+    tip = [alt.Tooltip("sizes:N"), alt.Tooltip("value:Q"), alt.Tooltip("cost:Q")]
+    return _framed(every.encode(x=x, y=y, tooltip=tip) + line.encode(x=x, y=y, tooltip=tip))
+
+
+def _colour(names: Sequence[str], field: str) -> Any:
+    alt = altair()
+    colours = [COLOURS[i % len(COLOURS)] for i in range(len(names))]
+    scale = alt.Scale(domain=list(names), range=colours)
+    return alt.Color(f"{field}:N", sort=list(names), scale=scale, title=None, legend=alt.Legend(orient="top"))
+
+
+def _framed(chart: Any) -> Any:
+    return styled(chart.properties(width=WIDTH, height=HEIGHT))

@@ -1,0 +1,229 @@
+"""Pictures of the landscape: trajectories and surfaces, drawn by Altair and written by vl-convert without a browser.
+
+Colours are Okabe and Ito's, which colour-blind people tell apart, and viridis for what has an order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fliprank.arrays import Floats
+from fliprank.data.files import StrPath, atomic_write
+from fliprank.errors import MissingExtraError, UsageError
+from fliprank.landscape.trajectory import Plateau, Trajectory
+from fliprank.report.contours import contours, levels_of
+
+if TYPE_CHECKING:
+    from fliprank.landscape.surface import Surface
+
+__all__ = [
+    "COLOURS",
+    "altair",
+    "shown_range",
+    "steps_shown",
+    "styled",
+    "surface_chart",
+    "trajectory_chart",
+    "write_chart",
+]
+
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
+GREY = "#777777"
+PICTURES = (".svg", ".png", ".html")
+COLUMNS = 400
+"""Columns of a picture in which steps are told apart."""
+MOST_MARKED = 12
+"""Local optima that are marked on a curve: the best ones..."""
+APART = 0.01
+"""... of which none is nearer to a better one than this part of the picture."""
+
+
+def altair() -> Any:
+    """Altair, or an error that names the extra."""
+    try:
+        import altair as alt
+        import vl_convert  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(error.name or "altair", "report") from error
+    return alt
+
+
+def write_chart(chart: Any, path: StrPath, scale: float = 2.0) -> None:
+    """Write a chart as .svg, .png or .html (which holds all that it needs), by the name's ending."""
+    altair()
+    import vl_convert
+
+    name, spec = str(path), chart.to_json(indent=None)
+    if name.endswith(".svg"):
+        data = _LONG.sub(_rounded, vl_convert.vegalite_to_svg(spec)).encode()
+    elif name.endswith(".png"):
+        data = vl_convert.vegalite_to_png(spec, scale=scale)
+    elif name.endswith(".html"):
+        data = vl_convert.vegalite_to_html(spec, bundle=True).encode()
+    else:
+        raise UsageError(f"{name}: pictures are written as {', '.join(PICTURES)}")
+    with atomic_write(path) as file:
+        file.write(data)
+
+
+_LONG = re.compile(r' (?:d|transform)="[^"]*"')
+"""Attributes that hold coordinates."""
+
+
+def _rounded(found: re.Match[str]) -> str:
+    """Coordinates to a hundredth of a pixel: a third of the size, and nobody sees it."""
+    return re.sub(r"(\.\d\d)\d+", r"\1", found[0])
+
+
+def styled(chart: Any) -> Any:
+    """The look that all pictures share."""
+    axis = {"labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal", "gridColor": "#eeeeee"}
+    return (
+        chart.configure_axis(**axis)
+        .configure_view(stroke="#bbbbbb")
+        .configure_legend(labelFontSize=11, titleFontSize=11, titleFontWeight="normal", labelLimit=320)
+        .configure_title(fontSize=13, fontWeight="normal", anchor="start")
+    )
+
+
+def steps_shown(path: Trajectory, low: float, high: float, columns: int = COLUMNS) -> tuple[Floats, Floats]:
+    """(x, value) of a curve to draw stepwise: all steps, or of many the least and greatest value in each column."""
+    inside = (path.breaks > low) & (path.breaks < high)
+    first = int(np.searchsorted(path.breaks, low, "right"))
+    x = np.concatenate([[low], path.breaks[inside]])
+    value = path.values[first : first + len(x)]
+    if len(x) > 4 * columns:
+        column = np.minimum(((x - low) / (high - low) * columns).astype(np.int64), columns - 1)
+        begin = np.flatnonzero(np.append(True, np.diff(column) > 0))
+        kept = [begin, np.append(begin[1:], len(x)) - 1]
+        for sign in (1, -1):
+            order = np.lexsort((sign * value, column))
+            kept.append(order[np.flatnonzero(np.append(True, np.diff(column[order]) > 0))])
+        some = np.unique(np.concatenate(kept))
+        x, value = x[some], value[some]
+    return np.append(x, high), np.append(value, value[-1])
+
+
+def trajectory_chart(
+    paths: Sequence[Trajectory],
+    axis: str,
+    low: float,
+    high: float,
+    *,
+    start: float = 0.0,
+    names: Sequence[str] | None = None,
+    overlay: bool = False,
+) -> Any:
+    """Trajectories of several measures along one line, one above the other, or with `overlay` in one frame.
+
+    The axis shows start + x: the value of the parameter that moves. Local optima are marked, the global one by a filled
+    diamond; where x = 0 lies within, a dashed line shows the present value.
+    """
+    alt = altair()
+    labels = list(names or (str(path.measure) for path in paths))
+    legend = alt.Legend(orient="top", columns=len(labels)) if overlay else None
+    scale = alt.Scale(domain=labels, range=[COLOURS[i % len(COLOURS)] for i in range(len(labels))])
+    colour = alt.Color("measure:N", scale=scale, title=None, legend=legend)
+    frames = []
+    for i, (path, label) in enumerate(zip(paths, labels, strict=True)):
+        shown = axis if overlay or i == len(labels) - 1 else None
+        ends = alt.Scale(nice=False, domain=[start + low, start + high])
+        across = alt.X("x:Q", title=shown, scale=ends, axis=alt.Axis(tickCount=10, labelFlush=False))
+        up = alt.Y("value:Q", title="measure" if overlay else label, scale=alt.Scale(zero=False, padding=8))
+        curve, marks = _curve(path, label, low, high, start)
+        lines = alt.Chart(alt.Data(values=curve)).mark_line(interpolate="step-after", strokeWidth=1.4)
+        layer = [lines.encode(x=across, y=up, color=colour)]
+        for which, filled in (("local", False), ("global", True)):
+            some = alt.Chart(alt.Data(values=[mark for mark in marks if mark["which"] == which]))
+            point = some.mark_point(shape="diamond", size=70 if filled else 45, filled=filled, opacity=1)
+            layer.append(point.encode(x=across, y=up, color=colour))
+        if low < 0 < high and not (overlay and i):
+            here = alt.Chart(alt.Data(values=[{"x": start}])).mark_rule(color=GREY, strokeDash=[4, 3])
+            layer.append(here.encode(x="x:Q"))
+        frames.append(alt.layer(*layer))
+    if overlay:
+        return styled(alt.layer(*frames).properties(width=620, height=340))
+    height = 260 if len(frames) == 1 else 170
+    return styled(alt.vconcat(*(frame.properties(width=620, height=height) for frame in frames)))
+
+
+def _curve(
+    path: Trajectory, label: str, low: float, high: float, start: float
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The points of a curve, and the optima to mark on it."""
+    points = zip(*(part.tolist() for part in steps_shown(path, low, high)), strict=True)
+    curve = [{"x": start + x, "value": value, "measure": label} for x, value in points]
+    marks = [
+        {"x": start + middle, "value": peak.value, "measure": label, "which": which}
+        for middle, peak, which in _marked(path, low, high)
+    ]
+    return curve, marks
+
+
+def shown_range(paths: Sequence[Trajectory]) -> tuple[float, float]:
+    """From where to where to draw: where lines have no end, as far from x = 0 as most of their breaks are."""
+    low, high = max(path.low for path in paths), min(path.high for path in paths)
+    breaks = np.concatenate([path.breaks for path in paths])
+    if np.isfinite(low) and np.isfinite(high):
+        return low, high
+    room = float(np.quantile(np.abs(breaks), 0.8)) if len(breaks) else 1.0
+    return max(low, -room or -1.0), min(high, room or 1.0)
+
+
+def _marked(path: Trajectory, low: float, high: float) -> list[tuple[float, Plateau, str]]:
+    """(middle as far as shown, optimum, "global" or "local") of the optima to mark."""
+    peaks = [peak for peak in path.local_maxima() if peak.high > low and peak.low < high]
+    peaks.sort(key=lambda peak: -peak.value if not path.measure.smaller_is_better else peak.value)
+    best = path.maximum.value
+    out: list[tuple[float, Plateau, str]] = []
+    for peak in peaks:
+        middle = (max(peak.low, low) + min(peak.high, high)) / 2
+        apart = all(abs(middle - other[0]) > APART * (high - low) for other in out)
+        if apart and len(out) < MOST_MARKED:
+            out.append((middle, peak, "global" if abs(peak.value - best) <= 1e-12 * max(1.0, abs(best)) else "local"))
+    return out
+
+
+def surface_chart(surfaces: Sequence[Surface], titles: Sequence[str], here: tuple[float, float] | None = None) -> Any:
+    """Contours side by side, as in Figure 1 of Taylor et al. 2006; a diamond marks the best point of each grid.
+
+    `here` is marked by a cross: where the model stands.
+    """
+    alt = altair()
+    panels = []
+    for surface, title in zip(surfaces, titles, strict=True):
+        lines = [
+            {"x": a, "y": b, "level": level, "line": f"{level}:{number}", "order": order}
+            for level in levels_of(surface.values).tolist()
+            for number, line in enumerate(contours(surface.x, surface.y, surface.values, level))
+            for order, (a, b) in enumerate(np.round(line, 6).tolist())
+        ]
+        shown = {"zero": False, "nice": False}
+        x = alt.X("x:Q", title=surface.parameters[0], scale=alt.Scale(domain=_ends(surface.x), **shown))
+        y = alt.Y("y:Q", title=surface.parameters[1], scale=alt.Scale(domain=_ends(surface.y), **shown))
+        # A few steep points at the edge should not take all colours for themselves.
+        ends = np.nanquantile(surface.values, [0.05, 1.0] if surface.larger_is_better else [0.0, 0.95]).tolist()
+        scale = alt.Scale(scheme="viridis", domain=ends, clamp=True, reverse=not surface.larger_is_better)
+        legend = alt.Legend(orient="bottom", tickCount=5, gradientLength=200, title=None, format=".3~g")
+        level = alt.Color("level:Q", scale=scale, legend=legend)
+        curves = alt.Chart(alt.Data(values=lines)).mark_line(strokeWidth=1.5)
+        best = alt.Chart(alt.Data(values=[dict(zip("xy", surface.best[:2], strict=True))]))
+        layer = [
+            curves.encode(x=x, y=y, color=level, detail="line:N", order="order:Q"),
+            best.mark_point(shape="diamond", size=90, filled=True, color=COLOURS[1], opacity=1).encode(x=x, y=y),
+        ]
+        if here is not None:
+            point = alt.Chart(alt.Data(values=[dict(zip("xy", here, strict=True))]))
+            layer.append(point.mark_point(shape="cross", size=90, color="#000000", opacity=1).encode(x=x, y=y))
+        told = [f"{surface.of}: best {surface.best[2]:.4f}"]
+        heading = alt.TitleParams(title, subtitle=told, fontSize=13, subtitleFontSize=11)
+        panels.append(alt.layer(*layer).properties(width=260, height=260, title=heading))
+    return styled(alt.hconcat(*panels).resolve_scale(color="independent"))
+
+
+def _ends(values: Floats) -> list[float]:
+    return [float(values.min()), float(values.max())]

@@ -1,0 +1,1 @@
+"""From documents to candidates: analysis, a field-wise index, retrieval, term statistics."""

@@ -1,0 +1,184 @@
+"""Builds the arrays of an index: the words of all batches first, then terms, then postings.
+
+Documents are cut into words batch by batch, by worker threads with a vocabulary each; only numbers are kept. At the end
+the vocabularies are united and distinct words stemmed, and the streams of term numbers are inverted (`inversion.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numba
+import numpy as np
+import polars as pl
+
+from fliprank.arrays import Bytes, Floats, Int32s, Ints
+from fliprank.data.ids import Ids
+from fliprank.data.spans import bounds
+from fliprank.errors import InputError
+from fliprank.text.analysis import Analyzer
+from fliprank.text.documents import Batch, line_of
+from fliprank.text.links import url_columns
+from fliprank.text.words import Chunk, WordCounter
+
+__all__ = ["Builder", "pack"]
+
+MOST_WORKERS = 8
+"""Each worker has a vocabulary and counts of its own; more of them cost memory and bring little."""
+NOT_BY_DEFAULT = {"url", "dochdr"}
+"""Text that is no field unless it is asked for."""
+
+
+@dataclass(eq=False)
+class Builder:
+    """Takes batches of documents (`add`) and further texts of all documents (`add_texts`), then makes arrays."""
+
+    analyzer: Analyzer
+    wanted: Sequence[str] | None = None
+    documents: int = 0
+    ids: list[Ids] = field(default_factory=list)
+    chunks: dict[str, list[tuple[int, Chunk]]] = field(default_factory=dict)
+    numbers: dict[str, list[tuple[int, Floats]]] = field(default_factory=dict)
+    links: list[pl.DataFrame] = field(default_factory=list)
+    urls: list[pl.Series] = field(default_factory=list)
+    origins: list[tuple[Path | None, int, int]] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.workers = min(numba.get_num_threads(), MOST_WORKERS)
+        self.counter = WordCounter(self.analyzer, self.workers)
+
+    def add(self, batch: Batch) -> None:
+        """Cut the texts of these documents into words; keep their numbers and links."""
+        first, size = self.documents, len(batch.ids)
+        self.ids.append(Ids(*pack(batch.ids)))
+        self.origins.append((batch.path, batch.first, first))
+        texts, numbers = self._sorted_out(batch)
+        for name, column in texts.items():
+            self.add_texts(name, column, first)
+        if (urls := batch.texts.get("url")) is not None:
+            numbers |= url_columns(urls)
+        self.urls.append(pl.Series([None] * size, dtype=pl.String) if urls is None else urls)
+        for name, column in numbers.items():
+            self.numbers.setdefault(name, []).append((first, column.cast(pl.Float64).fill_null(np.nan).to_numpy()))
+        if batch.links is not None:
+            source = pl.DataFrame({"source": np.arange(first, first + size), "link": batch.links})
+            self.links.append(_link_rows(source.explode("link").drop_nulls()))
+        self.documents += size
+
+    def _sorted_out(self, batch: Batch) -> tuple[dict[str, pl.Series], dict[str, pl.Series]]:
+        """Texts that are fields, and numbers that are columns. What was text before is text; see `wanted`."""
+        self.seen |= batch.texts.keys() | batch.numbers.keys()
+        if self.wanted is not None:
+            both = {**batch.numbers, **batch.texts}
+            texts = {name: both[name].cast(pl.String) for name in self.wanted if name in both}
+        else:
+            texts = {name: c for name, c in batch.texts.items() if name.rsplit(".")[-1] not in NOT_BY_DEFAULT}
+            texts |= {name: c.cast(pl.String) for name, c in batch.numbers.items() if name in self.chunks}
+        numbers = {name: column for name, column in batch.numbers.items() if name not in texts}
+        if clash := next((name for name in texts if name in self.numbers), None):
+            where = f"{clash!r} was a number so far, and is text from document {batch.first + 1} or later on"
+            raise InputError(where, path=batch.path, hint=f"name the fields: with {clash!r} among them it is text")
+        return texts, numbers
+
+    def add_texts(self, name: str, texts: pl.Series, first: int = 0) -> None:
+        """Texts of the field `name`, those of the documents from `first` on; null is empty."""
+        buffer, _, length = pack(texts)
+        if self.analyzer.odd(buffer.tobytes()):
+            buffer, _, length = pack(pl.Series(self.analyzer.plain(texts.fill_null("").to_list()), dtype=pl.String))
+        held = self.chunks.setdefault(name, [])
+        for chunk in self.counter.count(buffer, bounds(length.astype(np.int64))):
+            held.append((first, chunk))
+            first += len(chunk.counts)
+
+    def docids(self) -> Ids:
+        """The ids of all documents; an error names the first that occurs twice."""
+        ids = Ids.concat(self.ids)
+        self.ids = [ids]
+        first_one = pl.Series(ids.tolist()).is_first_distinct()
+        if not first_one.all():
+            number = int((~first_one).arg_max() or 0)
+            path, start, base = next(origin for origin in reversed(self.origins) if origin[2] <= number)
+            line = None if path is None else line_of(path, start + number - base)
+            where = "" if line else f" (document {start + number - base + 1})"
+            raise InputError(f"the id {ids[number]!r} occurs twice{where}", path=path, line=line)
+        return ids
+
+    def fields(self) -> tuple[str, ...]:
+        """The fields, in order; an error where one that was asked for is not there."""
+        if self.wanted is not None:
+            if absent := [name for name in self.wanted if name not in self.chunks]:
+                have = ", ".join(sorted(self.seen)) or "none"
+                raise InputError(f"no document has the field {absent[0]!r}", hint=f"there are: {have}")
+            return tuple(self.wanted)
+        if not self.chunks:
+            raise InputError("the documents have no text")
+        return tuple(self.chunks)
+
+    def terms(self) -> tuple[Ids, list[Int32s]]:
+        """All terms by their bytes; for each worker the term of each entry of its vocabulary."""
+        words, maps = self.counter.unite()
+        self.counter.close()
+        stems = pl.Series(self.analyzer.stems(words.tolist()), dtype=pl.String)
+        terms = stems.unique().sort()
+        numbered = pl.DataFrame({"stem": terms, "number": np.arange(len(terms), dtype=np.int32)})
+        each = pl.DataFrame({"stem": stems}).join(numbered, on="stem", how="left", maintain_order="left")
+        number = each["number"].to_numpy()
+        return _used(Ids(*pack(terms)), [number[each] for each in maps], self.counter.stop)
+
+    def streams(self, fields: Sequence[str], maps: Sequence[Int32s]) -> tuple[Int32s, Ints]:
+        """The terms of all documents, field by field, and where each document's begin and end in it; empties chunks."""
+        lengths = np.zeros((len(fields), self.documents), np.int64)
+        for f, name in enumerate(fields):
+            for first, chunk in self.chunks[name]:
+                lengths[f, first : first + len(chunk.counts)] = chunk.counts
+        ends = np.cumsum(lengths, dtype=np.int64).reshape(lengths.shape)
+        offsets = np.concatenate([(ends - lengths)[:, :1], ends], axis=1)
+        tokens = np.empty(int(ends[-1, -1]) if self.documents else 0, np.int32)
+        for f, name in enumerate(fields):
+            held = self.chunks[name]
+            while held:
+                first, chunk = held.pop()
+                at = offsets[f, first]
+                np.take(maps[chunk.worker], chunk.stream, out=tokens[at : at + len(chunk.stream)], mode="clip")
+        return tokens, offsets
+
+    def columns(self) -> dict[str, Floats]:
+        """The numbers of all documents by column; NaN where a document has none."""
+        out = {}
+        for name, parts in self.numbers.items():
+            out[name] = np.full(self.documents, np.nan)
+            for first, values in parts:
+                out[name][first : first + len(values)] = values
+        return out
+
+
+def pack(texts: pl.Series) -> tuple[Bytes, Ints, Int32s]:
+    """Strings as bytes, starts and lengths; null as an empty one.
+
+    >>> [array.tolist() for array in pack(pl.Series(["ab", None, "c"]))]
+    [[97, 98, 99], [0, 2, 2], [2, 0, 1]]
+    """
+    given = texts.fill_null("")
+    length = given.str.len_bytes().to_numpy().astype(np.int32)
+    joined = given.str.join("").cast(pl.Binary).item() if len(given) else b""
+    return np.frombuffer(joined, np.uint8), np.cumsum(length, dtype=np.int64) - length, length
+
+
+def _used(terms: Ids, maps: list[Int32s], stop: int) -> tuple[Ids, list[Int32s]]:
+    """Without the terms that only stop words, which head each vocabulary, have become."""
+    used = np.zeros(len(terms), bool)
+    for each in maps:
+        used[each[stop:]] = True
+    number = np.cumsum(used, dtype=np.int32) - 1
+    return terms.take(np.flatnonzero(used)).compact(), [number[each] for each in maps]
+
+
+def _link_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    """source, target and text of exploded links; a link without a target is none."""
+    parts = rows["link"].struct.unnest() if len(rows) else pl.DataFrame()
+    empty = pl.Series([None] * len(rows), dtype=pl.String)
+    target, text = (parts[n].cast(pl.String) if n in parts.columns else empty for n in ("target", "text"))
+    return pl.DataFrame({"source": rows["source"], "target": target, "text": text}).drop_nulls("target")

@@ -1,0 +1,211 @@
+"""Documents of any kind, in batches of columns: JSON lines, BEIR folders, Parquet, TREC files, frames, mappings.
+
+What a file holds is known by its content. Errors name file and line; where polars can't parse a batch of JSON lines,
+its lines are read again one by one to find the one at fault. Text (also lists of strings, and text in a nested object,
+as `metadata.author`) becomes fields; numbers become columns of the documents; `links` are kept for `links.py`.
+
+>>> batch = next(read_documents([{"_id": 7, "title": "Red shoes", "price": 9.5}]))
+>>> batch.ids.to_list(), sorted(batch.texts), batch.numbers["price"].to_list()
+(['7'], ['title'], [9.5])
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+import polars as pl
+
+from fliprank.data.files import StrPath, open_bytes, read_chunks, resolve
+from fliprank.errors import InputError
+from fliprank.text.trec_documents import read_trec
+
+__all__ = ["IDS", "Batch", "Source", "line_of", "read_documents"]
+
+IDS = ("_id", "id", "docid", "docno", "doc_id")
+"""Names under which the id of a document is looked for."""
+BATCH = 20_000
+
+Source = StrPath | Sequence[StrPath] | pl.DataFrame | Iterable[Mapping[str, Any]]
+_HINT = 'a line is a JSON object such as {"_id": "d1", "title": "...", "text": "..."}'
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some documents: ids, text by field, numbers by column, the lists of links; `first` counts from 0 in its file."""
+
+    ids: pl.Series
+    texts: dict[str, pl.Series]
+    numbers: dict[str, pl.Series]
+    links: pl.Series | None
+    path: Path | None
+    first: int
+
+
+def read_documents(source: Source) -> Iterator[Batch]:
+    """Batches of the documents of `source`: a file, a folder in BEIR's layout, several of them, a frame, mappings."""
+    if isinstance(source, pl.DataFrame):
+        yield from _numbered(source.iter_slices(BATCH), None)
+    elif isinstance(source, str | Path) or hasattr(source, "__fspath__"):
+        yield from _read_file(Path(cast(StrPath, source)))
+    else:
+        rows = iter(cast(Iterable[Any], source))
+        first = next(rows, None)
+        if isinstance(first, Mapping):
+            yield from _numbered(_frames(first, rows), None)
+        else:
+            for path in [] if first is None else [first, *rows]:
+                yield from _read_file(Path(cast(StrPath, path)))
+
+
+def line_of(path: Path, number: int) -> int | None:
+    """The line (from 1) of the document `number` (from 0) of a file of JSON lines; None for other files."""
+    if _kind(path) != "json":
+        return None
+    line = 0
+    for chunk in read_chunks(path):
+        for text in chunk.split(b"\n")[:-1]:
+            line += 1
+            number -= bool(text.strip())
+            if number < 0:
+                return line
+    return None
+
+
+def _read_file(given: Path) -> Iterator[Batch]:
+    path = resolve(given / "corpus.jsonl" if given.is_dir() else given)
+    kind = _kind(path)
+    frames = {"json": _json_frames, "trec": _trec_frames, "parquet": _parquet_frames}[kind](path)
+    yield from _numbered(frames, path)
+
+
+def _kind(path: Path) -> str:
+    with open_bytes(path) as file:
+        start = file.read(1 << 12)
+    start = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.startswith(b"{"):
+        return "json"
+    if start[:5].upper().startswith((b"<DOC>", b"<DOC ")):
+        return "trec"
+    hint = "JSON lines, Parquet, or TREC's <DOC><DOCNO>..., each known by its content"
+    raise InputError("not a file of documents" if start else "the file is empty", path=path, hint=hint)
+
+
+def _json_frames(path: Path) -> Iterator[pl.DataFrame]:
+    line = 1
+    for chunk in read_chunks(path):
+        lines, data = chunk.count(b"\n"), chunk.removeprefix(b"\xef\xbb\xbf") if line == 1 else chunk
+        if not data.isspace():
+            try:
+                # Polars looks at all lines for the fields there are: those it does not expect it would drop silently.
+                frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+                _complain(path, data, line)
+                raise InputError(f"can't be read as JSON lines: {error}", path=path, line=line) from error
+            if _bad_ids(frame):
+                _complain(path, data, line)
+            yield frame
+        line += lines
+
+
+def _complain(path: Path, data: bytes, line: int) -> None:
+    """Raise an error at the first line that is broken or has no id."""
+    for text in data.split(b"\n"):
+        if text.strip():
+            try:
+                record = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"broken JSON: {error}", path=path, line=line) from error
+            if not isinstance(record, dict):
+                raise InputError("a JSON object was expected", path=path, line=line, hint=_HINT)
+            values = [record[name] for name in IDS if name in record]
+            if not values or isinstance(values[0], bool) or not isinstance(values[0], str | int) or values[0] == "":
+                message = "no _id, or one that is neither a string nor a whole number"
+                raise InputError(message, path=path, line=line, hint=_HINT)
+        line += 1
+
+
+def _bad_ids(frame: pl.DataFrame) -> bool:
+    name = next((name for name in IDS if name in frame.columns), None)
+    if name is None:
+        return True
+    ids = frame[name]
+    return (
+        not (ids.dtype == pl.String or ids.dtype.is_integer())
+        or ids.has_nulls()
+        or bool((ids.cast(pl.String) == "").any())
+    )
+
+
+def _trec_frames(path: Path) -> Iterator[pl.DataFrame]:
+    documents = read_trec(path)
+    while rows := list(islice(documents, BATCH)):
+        yield pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _parquet_frames(path: Path) -> Iterator[pl.DataFrame]:
+    try:
+        lazy = pl.scan_parquet(path, glob=False)
+        total = lazy.select(pl.len()).collect().item()
+        for start in range(0, total, BATCH):
+            yield lazy.slice(start, BATCH).collect()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise InputError(f"can't be read as Parquet: {error}", path=path) from error
+
+
+def _frames(first: Mapping[str, Any], rows: Iterator[Any]) -> Iterator[pl.DataFrame]:
+    some = [first, *islice(rows, BATCH - 1)]
+    while some:
+        try:
+            yield pl.DataFrame(some, infer_schema_length=None, strict=False)
+        except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+            raise InputError(f"documents must be mappings of field names to text: {error}") from error
+        some = list(islice(rows, BATCH))
+
+
+def _numbered(frames: Iterable[pl.DataFrame], path: Path | None) -> Iterator[Batch]:
+    first = 0
+    for frame in frames:
+        if _bad_ids(frame):
+            where = f"among the documents from number {first + 1} on"
+            raise InputError(f"a document without an id {where}", path=path, hint=f"looked for {', '.join(IDS)}")
+        yield _batch(frame, path, first)
+        first += len(frame)
+    if first == 0:
+        raise InputError("no documents", path=path)
+
+
+def _batch(frame: pl.DataFrame, path: Path | None, first: int) -> Batch:
+    """The columns of a frame by what they are; nested objects are laid flat, one level deep."""
+    key = next(name for name in IDS if name in frame.columns)
+    texts, numbers, links = {}, {}, None
+    for name, column in _flat(frame):
+        kind = column.dtype
+        if name == key:
+            continue
+        if name == "links" and isinstance(kind, pl.List) and isinstance(kind.inner, pl.Struct):
+            links = column
+        elif kind == pl.String:
+            texts[name] = column
+        elif isinstance(kind, pl.List) and kind.inner == pl.String:
+            texts[name] = column.list.join("\n", ignore_nulls=True)
+        elif kind.is_numeric() or kind == pl.Boolean:
+            numbers[name] = column
+    return Batch(frame[key].cast(pl.String), texts, numbers, links, path, first)
+
+
+def _flat(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
+    for name in frame.columns:
+        column = frame[name]
+        if isinstance(column.dtype, pl.Struct):
+            for field in column.dtype.fields:
+                yield f"{name}.{field.name}", column.struct.field(field.name)
+        else:
+            yield name, column

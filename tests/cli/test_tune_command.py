@@ -1,0 +1,142 @@
+"""`fliprank tune` and `fliprank demo` as a person uses them: files in, a table and a folder out, errors that help."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fliprank.models import load_model
+
+DOCS = [
+    {"_id": "d1", "title": "Red shoes", "body": "Shoes in red for long walks on stone and sand"},
+    {
+        "_id": "d2",
+        "title": "Blue hats",
+        "body": "A hat is not a shoe, but red hats go with red shoes, red scarves and red bags",
+    },
+    {"_id": "d3", "title": "Green scarves", "body": "Warm scarves; also hats, gloves and blue bags"},
+    {"_id": "d4", "title": "Bags", "body": "Bags for shoes, scarves and hats, in green, red and blue"},
+    {"_id": "d5", "title": "How to return shoes", "body": "Send back what does not fit within thirty days"},
+]
+WORDS = {
+    "shoes": "d1",
+    "hats": "d2",
+    "scarves": "d3",
+    "bags": "d4",
+    "return": "d5",
+    "red": "d1",
+    "blue": "d2",
+    "green": "d3",
+}
+
+
+def fliprank_does(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "fliprank", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """Documents, queries (a word and a filler), judgements of the first five, and of the others."""
+    paths = {name: tmp_path / name for name in ("docs.jsonl", "queries.tsv", "train.qrels", "test.qrels")}
+    paths["docs.jsonl"].write_text("".join(json.dumps(doc) + "\n" for doc in DOCS))
+    queries = {f"q{i}": (word, docid) for i, (word, docid) in enumerate(WORDS.items())}
+    paths["queries.tsv"].write_text("".join(f"{qid}\tred {word} hats\n" for qid, (word, _) in queries.items()))
+    lines = [f"{qid} 0 {docid} 2\n" for qid, (_, docid) in queries.items()]
+    paths["train.qrels"].write_text("".join(lines[:5]))
+    paths["test.qrels"].write_text("".join(lines[5:]))
+    return paths
+
+
+def test_files_in_a_table_and_a_folder_out(files: dict[str, Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    given = ["--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
+    options = ["--method", "line", "--folds", "2", "--share", "b", "--fix", "title.w=2", "--measure", "RR"]
+    done = fliprank_does("tune", *given, "--test", files["test.qrels"], *options, "--out", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "On 3 held-out queries" in done.stdout
+    assert "title.w" in done.stdout
+    told = json.loads((out / "result.json").read_text())
+    assert told["measure"] == "RR"
+    assert told["params"]["tuned"]["title.w"] == 2.0
+    assert told["params"]["tuned"]["title.b"] == told["params"]["tuned"]["body.b"]
+    assert told["test"]["queries"] == 3
+    assert load_model(out / "model").params["title.w"] == 2.0
+    assert len((out / "tuned.run").read_text().splitlines()) >= 3
+    [index] = out.glob("documents-*.index")
+    written = index.stat().st_mtime_ns
+    again = fliprank_does("tune", *given, *options, "--no-cross-validate", "--out", out)
+    assert again.returncode == 0, again.stderr
+    assert index.stat().st_mtime_ns == written
+    assert json.loads((out / "result.json").read_text())["test"] is None
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "said"),
+    [
+        (["--docs", "DOCS"], 2, "give --docs, --queries and --qrels, or --beir, or --terms"),
+        (["--beir", "nowhere"], 1, "nowhere"),
+        (["--terms", "x.jsonl", "--docs", "DOCS"], 2, "--terms stands alone"),
+        (["--beir", "x", "--docs", "DOCS"], 2, "--beir stands for"),
+        (["FULL", "--fix", "title.weight=2"], 2, "no parameter is called 'title.weight'; near it: title.w"),
+        (["FULL", "--measure", "nDGC@10"], 2, "nDGC@10"),
+        (["FULL", "--test", "TRAIN"], 1, "test queries are training queries too"),
+        (["FULL", "--model", "stack"], 2, "columns of the documents"),
+        (["FULL", "--stopwords", "klingon"], 2, "klingon"),
+        (["FULL", "--folds", "9"], 2, "9 folds of 5 queries"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(
+    files: dict[str, Path], tmp_path: Path, change: list[str], code: int, said: str
+) -> None:
+    full = ["--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
+    names = {"DOCS": [files["docs.jsonl"]], "FULL": full, "TRAIN": [files["train.qrels"]]}
+    arguments = [each for given in change for each in names.get(given, [given])]
+    done = fliprank_does("tune", *arguments, "--out", tmp_path / "out")
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("docs.jsonl", '{"_id": "d1", "title": "x"}\n{"_id": "d2", "title": \n', "docs.jsonl, line 2"),
+        ("docs.jsonl", '{"_id": "d1", "title": "x"}\n{"_id": "d1", "title": "y"}\n', "d1"),
+        ("queries.tsv", "q0 red shoes\n", "queries.tsv, line 1"),
+        ("train.qrels", "zz 0 d1 1\n", "no query has judgements"),
+        ("train.qrels", "q0 0 d1\n", "train.qrels, line 1"),
+    ],
+)
+def test_broken_files_are_named(files: dict[str, Path], tmp_path: Path, name: str, text: str, said: str) -> None:
+    files[name].write_text(text)
+    given = ["--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
+    done = fliprank_does("tune", *given, "--folds", "2", "--out", tmp_path / "out")
+    assert done.returncode == 1, done.stderr
+    assert said in done.stderr
+    assert not list(tmp_path.glob("out/*.index")) or name != "docs.jsonl"
+
+
+def test_judgements_of_unknown_documents_are_counted_and_told(files: dict[str, Path], tmp_path: Path) -> None:
+    with files["train.qrels"].open("a") as file:
+        file.write("q0 0 nowhere 2\n")
+    given = ["--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
+    done = fliprank_does(
+        "tune", *given, "--method", "line", "--folds", "2", "--no-cross-validate", "--out", tmp_path / "o"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "judged documents are not in the index: nowhere" in done.stdout
+
+
+def test_the_demo_shows_that_tuning_helps_on_held_out_queries(tmp_path: Path) -> None:
+    done = fliprank_does("demo", "--out", tmp_path / "demo")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Marlpost" in done.stdout
+    told = json.loads((tmp_path / "demo" / "result.json").read_text())
+    assert told["test"]["queries"] == 56
+    assert told["test"]["difference"] > 0
+    assert told["cross_validated"]["difference"] > 0

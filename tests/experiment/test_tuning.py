@@ -1,0 +1,275 @@
+"""Tuning finds what the labels follow from, proves it on queries it did not see, and leaves well alone."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tuning_rows import TRUTH, judged_rows
+
+from fliprank.data.builtin import collection
+from fliprank.data.candidates import Candidates
+from fliprank.errors import InputError, UsageError
+from fliprank.experiment import tuned as writing
+from fliprank.experiment.parameter_settings import ParameterSettings, read_settings
+from fliprank.experiment.ranges import as_good_ranges
+from fliprank.experiment.recipes import AS_IT_IS, Recipe, folds_of
+from fliprank.experiment.side_by_side import side_by_side
+from fliprank.experiment.tuned import tune_and_write
+from fliprank.experiment.tuning import cross_validate, prepare, recipes_for, tune
+from fliprank.experiment.tuning_task import Queries, Task, open_index, pooled, task_of_documents
+from fliprank.measures import parse_measure
+from fliprank.models import BM25, BM25F, load_model
+from fliprank.models.parameters import Parameters
+from fliprank.text.analysis import Analyzer
+from fliprank.text.index import Index
+
+MEASURE = parse_measure("nDCG(dcg='exp-log2')@10")
+QUICK = [Recipe("ranknet", 0.001)]
+
+
+def mean(model: Any, rows: Candidates) -> float:
+    return MEASURE.aggregate(MEASURE.per_query(model.score(rows), rows))
+
+
+@contextmanager
+def silent(name: str) -> Any:
+    yield lambda what, done, total: None
+
+
+def test_tuning_nears_the_function_that_the_labels_follow_from() -> None:
+    rows, others = judged_rows(seed=1), judged_rows(seed=2)
+    found = tune(BM25F(), rows, measure=MEASURE, folds=3)
+    truth = found.default.at(found.default.params.replace(TRUTH))
+    assert found.recipe != AS_IT_IS
+    assert mean(found.model, others) > mean(found.default, others) + 0.7 * (
+        mean(truth, others) - mean(found.default, others)
+    )
+    assert found.model.params["title.w"] / found.model.params["body.w"] > 4
+    assert found.tried[found.recipe] == max(found.tried.values())
+
+
+def test_the_same_seed_gives_the_same_parameters() -> None:
+    rows = judged_rows(20)
+    one, other = (tune(BM25F(), rows, measure=MEASURE, recipes=QUICK, seed=3) for _ in range(2))
+    assert one.model.params.values.tolist() == other.model.params.values.tolist()
+
+
+def test_defaults_that_can_not_be_bettered_stay() -> None:
+    rows = judged_rows(20, noise=0.0)
+    right = ParameterSettings(start=TRUTH)
+    found = tune(BM25F(), rows, measure=MEASURE, settings=right, recipes=[AS_IT_IS, *QUICK], folds=3)
+    assert found.tried[AS_IT_IS] == pytest.approx(1.0)
+    assert found.recipe == AS_IT_IS
+    assert found.model.params.values.tolist() == found.default.params.values.tolist()
+
+
+def test_labels_at_random_are_not_claimed_to_help() -> None:
+    rows = judged_rows(30, noise=1e6)
+    found = cross_validate(BM25F(), rows, measure=MEASURE, recipes=[AS_IT_IS, *QUICK], folds=3)
+    gap = MEASURE.per_query(found.tuned, rows) - MEASURE.per_query(found.default, rows)
+    assert abs(gap.mean()) < 3 * gap.std() / np.sqrt(len(gap)) + 1e-9
+
+
+def test_a_fold_is_ranked_by_a_model_that_did_not_see_it() -> None:
+    rows = judged_rows(20)
+    held = folds_of(rows.queries, 4, 0)[0]
+    seen = rows.select(np.setdiff1d(np.arange(rows.queries), held))
+    found = cross_validate(BM25F(), rows, measure=MEASURE, recipes=QUICK, folds=4, starts=1)
+    # Labels of the held-out fold may be anything: they are not looked at.
+    labels = rows.labels.copy()
+    labels[np.isin(rows.query_of_rows(), held)] = 1.0
+    changed = Candidates(rows.offsets, labels, rows.qids, rows.docids, terms=rows.terms)
+    again = cross_validate(BM25F(), changed, measure=MEASURE, recipes=QUICK, folds=4, starts=1)
+    mine = np.isin(rows.query_of_rows(), held)
+    np.testing.assert_allclose(found.tuned[mine], again.tuned[mine])
+    assert not np.allclose(found.tuned[~mine], again.tuned[~mine])
+    assert seen.queries == 15
+
+
+def test_folds_part_the_queries() -> None:
+    parts = folds_of(17, 5, 0)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(17))
+    assert {len(part) for part in parts} == {3, 4}
+    with pytest.raises(UsageError, match="5 folds of 3 queries"):
+        folds_of(3, 5, 0)
+
+
+@pytest.mark.parametrize("method", ["auto", "gradient", "line"])
+def test_every_method_leaves_the_defaults_as_a_choice(method: str) -> None:
+    ways = recipes_for(MEASURE, method)
+    assert ways[0] == AS_IT_IS
+    assert len(set(ways)) == len(ways) > 1
+
+
+def test_an_unknown_method_is_an_error() -> None:
+    with pytest.raises(UsageError, match="unknown method 'magic'; there are auto, gradient, line"):
+        recipes_for(MEASURE, "magic")
+
+
+def test_line_searches_never_lose_on_what_they_climb() -> None:
+    rows = judged_rows(20)
+    found = tune(BM25F(), rows, measure=MEASURE, recipes=[Recipe(climb=True)])
+    assert mean(found.model, rows) > mean(found.default, rows)
+
+
+def test_fixed_and_shared_parameters_stay_so() -> None:
+    rows = judged_rows(20)
+    settings = read_settings(None, fix=["title.w=2"], share=["b"], bounds=["body.w=0.5:0.6"], start=["body.w=0.5"])
+    params = tune(BM25F(), rows, measure=MEASURE, settings=settings, recipes=QUICK).model.params
+    assert params["title.w"] == 2.0
+    assert params["title.b"] == params["body.b"] == params["b"]
+    assert 0.5 <= params["body.w"] <= 0.6
+
+
+def test_nothing_to_tune_is_an_error() -> None:
+    rows = judged_rows(4)
+    with pytest.raises(UsageError, match="every parameter is fixed"):
+        prepare(BM25(), rows, ParameterSettings(fix={"k": None, "b": None}))
+    with pytest.raises(InputError, match="no rows"):
+        prepare(BM25(), rows.take([]))
+
+
+def test_ranges_hold_the_tuned_value_and_what_is_outside_is_worse() -> None:
+    rows = judged_rows(60)
+    found = tune(BM25F(), rows, measure=MEASURE, recipes=QUICK)
+    ranges = as_good_ranges(found.model, rows, MEASURE)
+    for name, span in ranges.items():
+        assert span.low <= found.model.params[name] <= span.high
+    assert ranges["body.w"].low > 0 or ranges["body.w"].high < 5  # the labels do depend on it
+    low, high = found.interval("title.w")
+    assert (low, high) == (ranges["title.w"].low, ranges["title.w"].high)
+    with pytest.raises(UsageError, match="no free parameter is called 'nope'"):
+        found.interval("nope")
+    outside = ranges["body.w"].high * 2
+    worse = found.model.at(found.model.params.replace({"body.w": outside}))
+    assert ranges["body.w"].open_high or mean(worse, rows) < mean(found.model, rows)
+
+
+def test_settings_come_from_a_file_and_the_line_wins(tmp_path: Path) -> None:
+    path = tmp_path / "tune.toml"
+    path.write_text(
+        'free = ["k"]\n[start]\n"title.w" = 2\n[fix]\n"body.w" = true\n[share]\nb = ["title.b", "body.b"]\n'
+    )
+    params = Parameters.of(
+        {"k": (1.2, 0, np.inf), "title.w": 1.0, "title.b": (0.75, 0, 1), "body.w": 1.0, "body.b": (0.75, 0, 1)}
+    ).fix("k")
+    told = read_settings(path, start=["title.w=3"]).apply(params)
+    assert told.free_names == ("k", "title.w", "b")
+    assert told["title.w"] == told.default[1] == 3.0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[starts]\nx = 1", "unknown part 'starts'"),
+        ("[start]\nx = 'one'", "start of x is not a number"),
+        ("[bounds]\nx = [1]", "bounds of x are not"),
+        ("share = 3", "share is not a table"),
+        ("[share]\nb = 'all'", "share of b is not a list of names"),
+        ("[start", "can't be read as TOML"),
+    ],
+)
+def test_a_wrong_file_of_settings_is_an_error_that_names_it(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "tune.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=said) as error:
+        read_settings(path)
+    assert "tune.toml" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"start": ["k"]}, "name=number"),
+        ({"start": ["k=x"]}, "name=number"),
+        ({"bounds": ["k=3"]}, "name=low:high"),
+        ({"fix": ["kk=3"]}, "no parameter is called 'kk'"),
+        ({"share": ["w"]}, "no free parameter's name ends in .w"),
+        ({"start": ["b=7"]}, "out of bounds|outside its bounds"),
+    ],
+)
+def test_a_wrong_setting_is_an_error_that_says_what_was_meant(given: dict[str, list[str]], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        read_settings(None, **given).apply(Parameters.of({"k": (1.2, 0, np.inf), "b": (0.75, 0, 1)}))
+
+
+def test_the_work_of_one_thread_or_two_is_the_same() -> None:
+    assert side_by_side([lambda i=i: i * i for i in range(9)], jobs=2) == [i * i for i in range(9)]
+    with pytest.raises(ValueError, match="no"):
+        side_by_side([lambda: 1, lambda: int("no")], jobs=2)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return open_index(collection(), tmp_path_factory.mktemp("index"), None, Analyzer())
+
+
+def test_an_index_of_the_same_documents_is_taken_up_again(tmp_path: Path) -> None:
+    docs = tmp_path / "docs.jsonl"
+    docs.write_text('{"_id": "a", "title": "red shoes"}\n{"_id": "b", "title": "blue shoes"}\n')
+    for _ in range(2):
+        assert len(open_index(docs, tmp_path, None, Analyzer())) == 2
+    assert len(list(tmp_path.glob("*.index"))) == 1
+    docs.write_text('{"_id": "a", "title": "red shoes"}\n')
+    assert len(open_index(docs, tmp_path, None, Analyzer())) == 1
+    assert len(open_index(docs, tmp_path, None, Analyzer(stemmer=None))) == 1
+    assert len(list(tmp_path.glob("*.index"))) == 3
+
+
+def test_test_queries_may_not_be_training_queries(index: Index) -> None:
+    qrels = collection() / "qrels" / "train.tsv"
+    with pytest.raises(InputError, match="test queries are training queries too"):
+        task_of_documents(index, collection(), qrels, qrels)
+
+
+def test_new_documents_at_the_top_are_counted_and_pooled(index: Index) -> None:
+    task = task_of_documents(index, collection(), collection() / "qrels" / "train.tsv", depth=3)
+    odd = BM25F().prepared(task.train.rows, 0)
+    odd = odd.at(odd.params.replace({"text.w": 0.0, "title.w": 0.0, "headings.w": 5.0}))
+    wider, new = pooled(task, odd, depth=30)
+    assert new > 0
+    assert len(wider.train.rows) > len(task.train.rows)
+    assert pooled(wider, odd, depth=30)[1] == 0
+
+
+def test_all_is_written_down(index: Index, tmp_path: Path) -> None:
+    qrels = collection() / "qrels"
+    task = task_of_documents(index, collection(), qrels / "train.tsv", qrels / "test.tsv")
+    outcome = tune_and_write(
+        BM25F(), task, tmp_path / "out", silent, measure=MEASURE, folds=3, recipes=[AS_IT_IS, *QUICK], starts=1
+    )
+    told = json.loads((tmp_path / "out" / "result.json").read_text())
+    for part in ("test", "cross_validated"):
+        assert {"default", "tuned", "difference", "interval", "p"} <= told[part].keys()
+        assert told[part]["tuned"] - told[part]["default"] == pytest.approx(told[part]["difference"])
+    assert told["measure"] == str(MEASURE)
+    assert told["params"]["default"]["title.w"] == 1.0
+    assert load_model(tmp_path / "out" / "model").params.values.tolist() == list(told["params"]["tuned"].values())
+    assert told["test"]["queries"] == 56
+    assert told["cross_validated"]["queries"] == outcome.settings["queries"] == 113
+    # Full retrieval: what the run file holds is what the figure is of.
+    from fliprank.experiment.evaluation import evaluate
+
+    means = evaluate(qrels / "test.tsv", {"tuned": tmp_path / "out" / "tuned.run"}, [str(MEASURE)]).means()
+    assert means["tuned"][str(MEASURE)] == pytest.approx(told["test"]["tuned"])
+
+
+def test_an_interruption_after_tuning_keeps_the_model_and_what_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*args: Any, **options: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(writing, "cross_validate", interrupted)
+    task = Task(Queries(judged_rows(12)), Queries(judged_rows(12, seed=5)))
+    tune_and_write(BM25F(), task, tmp_path, silent, measure=MEASURE, recipes=QUICK)
+    told = json.loads((tmp_path / "result.json").read_text())
+    assert told["cross_validated"] is None
+    assert told["test"]["queries"] == 12
+    assert "interrupted" in told["notes"][-1]
+    assert load_model(tmp_path / "model").kind == "bm25f"

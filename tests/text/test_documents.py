@@ -1,0 +1,236 @@
+"""Documents of every kind are read alike; what is broken is named by file and line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fliprank.errors import FliprankError, InputError
+from fliprank.text import documents as documents_module
+from fliprank.text.documents import read_documents
+from fliprank.text.index import Index
+
+DATA = Path(__file__).parents[2].parent / "shared" / "data" / "text"
+PAGES = [
+    {"_id": "d1", "title": "Red shoes", "text": "A shoe that is\nred. Ünïcode—too."},
+    {"_id": "d2", "title": "", "text": "Sky"},
+    {"_id": "d3", "title": "Only a title", "text": ""},
+]
+TREC = "\n".join(
+    f"<DOC>\n<DOCNO> {p['_id']} </DOCNO>\n<TITLE>{p['title']}</TITLE>\n<TEXT><P>{p['text']}</P>\n</TEXT>\n</DOC>"
+    for p in PAGES
+)
+
+
+def jsonl(records: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+def write_kind(folder: Path, kind: str) -> Any:
+    path = folder / kind
+    if kind == "jsonl":
+        path.write_text(jsonl(PAGES))
+    elif kind == "bom":
+        path.write_text("\ufeff" + jsonl(PAGES).replace("\n", "\r\n\r\n"), newline="")
+    elif kind == "jsonl.gz":
+        path.write_bytes(gzip.compress(jsonl(PAGES).encode()))
+    elif kind == "beir":
+        path.mkdir()
+        (path / "corpus.jsonl").write_text(jsonl(PAGES))
+    elif kind == "parquet":
+        pl.DataFrame(PAGES).write_parquet(path)
+    elif kind == "trec":
+        path.write_text(TREC)
+    elif kind == "files":
+        for i, page in enumerate(PAGES):
+            (folder / f"{i}.jsonl").write_text(jsonl([page]))
+        return [folder / f"{i}.jsonl" for i in range(3)]
+    elif kind == "frame":
+        return pl.DataFrame(PAGES)
+    elif kind == "mappings":
+        return iter(PAGES)
+    return path
+
+
+KINDS = ["jsonl", "bom", "jsonl.gz", "beir", "parquet", "trec", "files", "frame", "mappings"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("batch", [1, 1000])
+def test_every_kind_gives_the_same_index(
+    tmp_path: Path, kind: str, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents_module, "BATCH", batch)
+    index, wanted = (
+        Index.build(write_kind(tmp_path, kind), fields=["title", "text"]),
+        Index.build(PAGES, fields=["title", "text"]),
+    )
+    for name in ("docids", "terms", "fields"):
+        assert getattr(index, name) == getattr(wanted, name)
+    for name in ("starts", "docs", "tf", "length", "tokens", "token_offsets"):
+        assert getattr(index, name).tolist() == getattr(wanted, name).tolist()
+
+
+def test_text_numbers_lists_and_objects_are_sorted_out() -> None:
+    record = {
+        "id": 7,
+        "title": "x",
+        "tags": ["a b", "c"],
+        "metadata": {"author": "me", "year": 2020, "url": "u/v"},
+        "ok": True,
+    }
+    [batch] = read_documents([record, {"id": 8, "metadata": {}}])
+    assert batch.ids.to_list() == ["7", "8"]
+    assert {name: column.to_list() for name, column in batch.texts.items()} == {
+        "title": ["x", None],
+        "tags": ["a b\nc", None],
+        "metadata.author": ["me", None],
+        "metadata.url": ["u/v", None],
+    }
+    assert {name: column.to_list() for name, column in batch.numbers.items()} == {
+        "metadata.year": [2020, None],
+        "ok": [1, None],
+    }
+    assert Index.build([record]).fields == ("title", "tags", "metadata.author")
+
+
+def test_fields_that_come_late_or_are_missing_are_empty_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents_module, "BATCH", 1)
+    index = Index.build(
+        [{"_id": 1, "a": "x"}, {"_id": 2}, {"_id": 3, "b": "y y", "n": 4}, {"_id": 4, "a": None, "b": "z"}]
+    )
+    assert index.fields == ("a", "b")
+    assert index.length.tolist() == [[1, 0], [0, 0], [0, 2], [0, 1]]
+    assert index.columns["n"].tolist()[2] == 4
+    with pytest.raises(InputError, match="'n' was a number so far, and is text"):
+        Index.build([{"_id": 1, "n": 3, "t": "x"}, {"_id": 2, "n": "three", "t": "x"}])
+    assert Index.build([{"_id": 1, "n": 3}, {"_id": 2, "n": "three"}], fields=["n"]).terms.tolist() == ["3", "three"]
+
+
+BROKEN = {
+    "broken JSON": ('{"_id": "x", "text": "a\n', "line 6: broken JSON"),
+    "two objects": ('{"_id": "x"} {"_id": "y"}\n', "line 6"),
+    "a list": ('["_id"]\n', "line 6"),
+    "no id": ('{"text": "a"}\n', "line 6: no _id"),
+    "an empty id": ('{"_id": "", "text": "a"}\n', "line 6: no _id"),
+    "null for an id": ('{"_id": null, "text": "a"}\n', "line 6: no _id"),
+    "an id that was there": ('{"_id": "a3", "text": "again"}\n', "line 6: the id 'a3' occurs twice"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_line_is_named(tmp_path: Path, what: str) -> None:
+    line, message = BROKEN[what]
+    path = tmp_path / "corpus.jsonl"
+    good = [{"_id": f"a{i}", "text": "fine"} for i in range(8)]
+    path.write_text(jsonl(good[:4]) + "\n" + line + jsonl(good[4:]))
+    with pytest.raises(InputError, match=r"corpus\.jsonl, " + message):
+        Index.build(path)
+
+
+def test_a_broken_line_is_named_beyond_the_first_batch(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl.gz"
+    record = '{"_id": %d, "text": "' + "word " * 4000 + '"}\n'
+    lines = [record % i for i in range(2000)]
+    lines[1777] = lines[1777].replace('{"_id"', '{"_id')
+    path.write_bytes(gzip.compress("".join(lines).encode(), 1))
+    with pytest.raises(InputError, match=r"line 1778: broken JSON"):
+        Index.build(path)
+    lines[1777] = record % 3
+    path.write_bytes(gzip.compress("".join(lines).encode(), 1))
+    with pytest.raises(InputError, match=r"line 1778: the id '3' occurs twice"):
+        Index.build(path)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "trec"])
+def test_bytes_that_are_not_utf8_are_named(tmp_path: Path, kind: str) -> None:
+    path = write_kind(tmp_path, kind)
+    path.write_bytes(path.read_bytes().replace(b"Sky", b"S\xffy"))
+    with pytest.raises(InputError, match=rf"{kind}, line {2 if kind == 'jsonl' else 11}: byte 0xff is not UTF-8"):
+        Index.build(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("<DOC>\n<DOCNO>1</DOCNO>\nx\n</DOC>\n\n<DOC>\n<TEXT>x</TEXT></DOC>\n", "line 6: a document without a DOCNO"),
+        ("<DOC>\n<DOCNO>1</DOCNO>x</DOC>\n\n<DOC><DOCNO>2</DOCNO>", "line 4: .* does not end"),
+        ("<DOC><DOCNO>1</DOCNO>x</DOC><DOC><DOCNO>1</DOCNO>x</DOC>", r"the id '1' occurs twice \(document 2\)"),
+    ],
+)
+def test_broken_markup_is_named(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "trec").write_text(content)
+    with pytest.raises(InputError, match=message):
+        Index.build(tmp_path / "trec")
+
+
+def test_markup_is_laid_flat(tmp_path: Path) -> None:
+    text = "<DOC><docno>1</docno><Headline lang='en'>R&amp;D <b>now</b></Headline>"
+    (tmp_path / "trec").write_text(text + "<TEXT>a<p>b</p></TEXT><TEXT>c</TEXT> rest</doc>")
+    [batch] = read_documents(tmp_path / "trec")
+    assert {name: column.to_list() for name, column in batch.texts.items()} == {
+        "headline": ["R&D  now"],
+        "text": ["a b\nc\nrest"],
+    }
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"  \n", b"hello", b"PAR1nonsense", b"\x1f\x8bnonsense", b"\xff\xfe{", b"[1, 2]"]
+)
+def test_other_files_are_refused_by_name(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "docs").write_bytes(content)
+    with pytest.raises(InputError, match="docs"):
+        Index.build(tmp_path / "docs")
+
+
+def test_sources_without_documents_are_refused(tmp_path: Path) -> None:
+    for empty in ([], pl.DataFrame({"_id": [], "text": []}), tmp_path / "absent", tmp_path):
+        with pytest.raises(InputError):
+            Index.build(empty)
+    with pytest.raises(InputError, match="no text"):
+        Index.build([{"_id": 1, "n": 3}])
+    with pytest.raises(InputError, match="without an id"):
+        Index.build([{"text": "x"}])
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_no_bytes_make_anything_but_an_index_or_an_error(tmp_path: Path, data: st.DataObject) -> None:
+    """Real files with some bytes replaced, dropped or doubled."""
+    kind = data.draw(st.sampled_from(["jsonl", "trec", "parquet"]))
+    path = tmp_path / kind
+    if not path.exists():
+        write_kind(tmp_path, kind)
+        (tmp_path / f"{kind}.good").write_bytes(path.read_bytes())
+    raw = bytearray((tmp_path / f"{kind}.good").read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        at, size = data.draw(st.integers(0, len(raw) - 1)), data.draw(st.integers(0, 5))
+        raw[at : at + size] = data.draw(st.binary(max_size=5))
+    path.write_bytes(bytes(raw))
+    try:
+        index = Index.build(path)
+    except FliprankError:
+        return
+    assert len(index) >= 1
+
+
+@pytest.mark.parametrize("name", ["cacm", "cisi", "cranfield"])
+def test_real_collections_are_indexed_whole(name: str) -> None:
+    if not (DATA / name).is_dir():
+        pytest.skip("no ../shared/data/text")
+    index = Index.build(DATA / name)
+    records = [json.loads(line) for line in (DATA / name / "corpus.jsonl").read_text().splitlines()]
+    assert index.docids.tolist() == [str(record["_id"]) for record in records]
+    texts = {key for record in records for key, value in record.items() if isinstance(value, str)} - {"_id", "url"}
+    assert set(index.fields) - {"anchor"} == texts
+    f = index.fields.index("title")
+    assert index.length[:, f].tolist() == [len(index.analyzer.terms(record.get("title") or "")) for record in records]
