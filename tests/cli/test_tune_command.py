@@ -68,6 +68,16 @@ def test_files_in_a_table_and_a_folder_out(files: dict[str, Path], tmp_path: Pat
     assert load_model(out / "model").params["title.w"] == 2.0
     assert len((out / "tuned.run").read_text().splitlines()) >= 3
     [index] = out.glob("documents-*.index")
+    ranked = fliprank_does(
+        "rank", out, "--index", index, "--queries", files["queries.tsv"], "--out", tmp_path / "all.run"
+    )
+    assert ranked.returncode == 0, ranked.stderr
+    tuned, everything = (
+        {line.rpartition(" ")[0] for line in path.read_text().splitlines()}
+        for path in (out / "tuned.run", tmp_path / "all.run")
+    )
+    assert tuned
+    assert tuned <= everything
     written = index.stat().st_mtime_ns
     again = fliprank_does("tune", *given, *options, "--no-cross-validate", "--out", out)
     assert again.returncode == 0, again.stderr

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numba
@@ -236,3 +237,14 @@ def test_the_header_is_json_that_a_person_can_read(tmp_path: Path) -> None:
     Index.build([{"_id": 1, "title": "red shoe"}], tmp_path / "my.index")
     header, _ = read_arrays(tmp_path / "my.index")
     assert json.loads(json.dumps(header))["fields"] == ["title"]
+
+
+@pytest.mark.parametrize("name", ["docs", "rank", "tokens"])
+def test_an_index_that_names_what_is_not_there_is_an_error_before_kernels_go_by_it(name: str, tmp_path: Path) -> None:
+    good = Index.build([{"_id": "a", "text": "red shoe"}, {"_id": "b", "text": "blue shoe"}])
+    for wrong in (-1, 1 << 30):
+        array = getattr(good, name).copy()
+        array[-1] = wrong
+        replace(good, **{name: array}).save(tmp_path / "forged.index")
+        with pytest.raises(InputError, match="damaged index"):
+            Index.open(tmp_path / "forged.index").search({"q": "red"})

@@ -3,29 +3,65 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fliprank.cli.app import app
+from fliprank.errors import UsageError
+
+if TYPE_CHECKING:
+    from fliprank.data.trec import Run
+    from fliprank.models import Model
 
 __all__ = ["rank"]
 
+RANK_EXAMPLES = """
+Examples:
 
-@app.command(epilog="Example:\n\n  fliprank rank fit/model test.txt --out run.trec")
+  fliprank rank fit/model test.txt --out run.trec
+
+  fliprank rank tuned --index tuned/documents-21d9c9abfe53.index --queries queries.tsv --out run.trec
+"""
+
+
+@app.command(epilog=RANK_EXAMPLES)
 def rank(
-    model: Annotated[Path, typer.Argument(help="What `fliprank train` wrote: its folder, or the model's in it.")],
-    rows: Annotated[Path, typer.Argument(help="Rows to rank: LETOR, Parquet or term statistics.")],
+    model: Annotated[Path, typer.Argument(help="What `fliprank train` or `tune` wrote: its folder, or the model's.")],
+    rows: Annotated[Path | None, typer.Argument(help="Rows to rank: LETOR, Parquet or term statistics.")] = None,
+    index: Annotated[Path | None, typer.Option(help="Instead of rows: an index that `tune` wrote, ...")] = None,
+    queries: Annotated[Path | None, typer.Option(help="... and queries to search it for.")] = None,
+    depth: Annotated[int, typer.Option(min=1, help="With --index: documents a query.")] = 1000,
     out: Annotated[Path, typer.Option(help="The TREC run to write; .gz is gzipped.")] = Path("run.trec"),
 ) -> None:
-    """Rank rows with a trained model, as a TREC run."""
-    from fliprank.data.anyfile import read_candidates
-    from fliprank.data.ids import Ids
-    from fliprank.data.trec import Run, write_run
+    """Rank rows, or the documents of an index, with a trained model, as a TREC run."""
+    from fliprank.data.trec import write_run
     from fliprank.models import load_model
 
+    if (rows is None) == (index is None) or (index is None) != (queries is None):
+        raise UsageError("give rows, or --index and --queries")
     trained = load_model(model / "model" if (model / "model").is_dir() else model)
-    given = read_candidates(rows)
+    run = _of_rows(trained, rows) if rows is not None else _of_index(trained, index or Path(), queries or Path(), depth)
+    write_run(out, run)
+    typer.echo(f"written: {out} ({len(run.qids)} queries, {len(run.docids)} rows)")
+
+
+def _of_rows(model: Model, path: Path) -> Run:
+    from fliprank.data.anyfile import read_candidates
+    from fliprank.data.ids import Ids
+    from fliprank.data.trec import Run
+
+    given = read_candidates(path)
     docids = given.docids if given.docids is not None else Ids.of([f"row{i + 1}" for i in range(len(given))])
-    write_run(out, Run(given.offsets, given.qids, docids, trained.score(given), "fliprank"))
-    typer.echo(f"written: {out} ({given.queries} queries, {len(given)} rows)")
+    return Run(given.offsets, given.qids, docids, model.score(given), "fliprank")
+
+
+def _of_index(model: Model, index: Path, queries: Path, depth: int) -> Run:
+    from dataclasses import replace
+
+    from fliprank import console
+    from fliprank.text.index import Index
+
+    with console.counting("searching") as progress:
+        found = Index.open(index).search(queries, model, depth=depth, progress=progress)
+    return replace(found, name="fliprank")

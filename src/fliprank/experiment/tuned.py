@@ -121,7 +121,7 @@ def tune_and_write(
     shown = task.train if task.test is None else task.test
     runs = {name: task.run(shown, each, depth) for name, each in (("default", tuned.default), ("tuned", tuned.model))}
     for name, run in runs.items():
-        write_run(folder / f"{name}.run", run)
+        write_run(folder / f"{name}.run", replace(run, name=name))
     settings = {"model": model.kind, "folds": folds, "depth": depth}
     settings |= {"queries": task.train.rows.queries, "rows": len(task.train.rows)}
     outcome = Outcome(tuned, None, None, {}, rounds, task.notes, settings)

@@ -128,7 +128,9 @@ class Exact:
                 values = model.initialised(chance).params.free_values
                 climb = self._climb(recorder, seed, ascent)
             begun = climb.scaled(values)
-            values = climb.epoch(begun, self._directions(climb.metric, begun, last, objective, chance))
+            # The gradient moves every weight: after the first epoch, it would undo what shrinking left out.
+            smooth = objective if number == 0 or self.shrink == 0 else None
+            values = climb.epoch(begun, self._directions(climb.metric, begun, last, smooth, chance))
             worth, number, last = climb.worth(values), number + 1, values - begun
             over = worth <= climb.worth(begun) + GAIN or number >= self.epochs
             if not recorder.epoch(values, worth, seed=seed, ascent=np.array([ascent, number, over], float), last=last):

@@ -153,6 +153,12 @@ class Index:
         return np.diff(self.starts)
 
     @cached_property
+    def looked_through(self) -> bool:
+        """Whether all numbers of documents and terms are of some: looked at once, before kernels go by them."""
+        numbers = ((self.docs, self.documents), (self.rank, self.documents), (self.tokens, len(self.terms)))
+        return all(array.min(initial=0) >= 0 and array.max(initial=-1) < end for array, end in numbers)
+
+    @cached_property
     def field_tokens(self) -> Ints:
         """How many terms each field has, all documents together."""
         tokens: Ints = self.length.sum(0, dtype=np.int64)

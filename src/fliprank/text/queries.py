@@ -95,6 +95,8 @@ def _table_queries(path: Path) -> list[tuple[int, str, str]]:
 
 def analyse(index: Index, texts: Mapping[str, str]) -> Queries:
     """Cut the queries into terms as the index did its documents, and look the terms up."""
+    if not index.looked_through:
+        raise InputError("a damaged index: it has postings of documents or terms that are not there; build it again")
     counter = WordCounter(index.analyzer, 1)
     buffer, _, length = pack(pl.Series(index.analyzer.plain(texts.values()), dtype=pl.String))
     [chunk] = counter.count(buffer, bounds(length.astype(np.int64)))
