@@ -67,7 +67,7 @@ ROWS = [
     Row("+ best of 5 starts", "axes", 5),
     Row("+ mean of 5 starts", "axes", 5, mean=True),
     Row("+ mean of 5 starts, each on half of the queries", "bags", 5, mean=True),
-    Row("+ gradient first (the default), one start", "gradient"),
+    Row("+ gradient first, one start", "gradient"),
     Row("+ gradient first, best of 5 starts", "gradient", 5),
     Row("+ gradient first, mean of 5 starts", "gradient", 5, mean=True),
     Row("+ gradient first, mean of 5 starts on half of the queries", "gradient bags", 5, mean=True),

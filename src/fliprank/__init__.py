@@ -67,7 +67,9 @@ if TYPE_CHECKING:
     from fliprank.objectives import SoftRR as SoftRR
     from fliprank.objectives import parse_objective as parse_objective
     from fliprank.objectives import rank_distribution as rank_distribution
+    from fliprank.optimize.exact import line_search as line_search
     from fliprank.optimize.fit import Fit as Fit
+    from fliprank.optimize.polish import polish as polish
     from fliprank.text.analysis import Analyzer as Analyzer
     from fliprank.text.features import feature_names as feature_names
     from fliprank.text.features import feature_rows as feature_rows
@@ -119,7 +121,9 @@ _HOMES = {
         "parse_objective",
         "rank_distribution",
     ),
+    "fliprank.optimize.exact": ("line_search",),
     "fliprank.optimize.fit": ("Fit",),
+    "fliprank.optimize.polish": ("polish",),
     "fliprank.text.analysis": ("Analyzer",),
     "fliprank.text.features": ("feature_names", "feature_rows", "features"),
     "fliprank.text.index": ("Index",),

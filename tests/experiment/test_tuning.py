@@ -17,7 +17,7 @@ from fliprank.errors import InputError, UsageError
 from fliprank.experiment import tuned as writing
 from fliprank.experiment.parameter_settings import ParameterSettings, read_settings
 from fliprank.experiment.ranges import as_good_ranges
-from fliprank.experiment.recipes import AS_IT_IS, Recipe, folds_of
+from fliprank.experiment.recipes import AS_IT_IS, Recipe, choose, folds_of
 from fliprank.experiment.side_by_side import side_by_side
 from fliprank.experiment.tuned import tune_and_write
 from fliprank.experiment.tuning import cross_validate, prepare, recipes_for, tune
@@ -51,6 +51,16 @@ def test_tuning_nears_the_function_that_the_labels_follow_from() -> None:
     )
     assert found.model.params["title.w"] / found.model.params["body.w"] > 4
     assert found.tried[found.recipe] == max(found.tried.values())
+
+
+def test_defaults_are_left_only_for_a_gain_of_more_than_a_standard_error() -> None:
+    base, better = np.array([0.5, 0.2, 0.9, 0.4]), np.array([0.6, 0.3, 1.0, 0.5])
+    lucky = np.array([1.0, 0.0, 0.9, 0.3])
+    assert choose({AS_IT_IS: base, QUICK[0]: better}, MEASURE) == QUICK[0]
+    assert choose({AS_IT_IS: base, QUICK[0]: lucky}, MEASURE) == AS_IT_IS
+    assert choose({AS_IT_IS: better, QUICK[0]: base}, MEASURE) == AS_IT_IS
+    assert choose({QUICK[0]: base, Recipe(climb=True): lucky}, MEASURE) == Recipe(climb=True)
+    assert choose({AS_IT_IS: better, QUICK[0]: base}, parse_measure("ESL")) == QUICK[0]
 
 
 def test_the_same_seed_gives_the_same_parameters() -> None:

@@ -6,7 +6,7 @@ to may bring others up that it did not see; then these are added and it goes on,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -26,7 +26,7 @@ from fliprank.optimize.cost import Cost
 from fliprank.optimize.metric import Metric
 from fliprank.optimize.stretch import climb, descend
 
-__all__ = ["AS_IT_IS", "Fits", "Note", "Recipe", "folds_of"]
+__all__ = ["AS_IT_IS", "Fits", "Note", "Recipe", "choose", "folds_of"]
 
 TOP, MORE = 30, 20
 """Rows of a query that fits look at beside the judged ones: its first ranks, and so many at random of the rest."""
@@ -64,6 +64,20 @@ def folds_of(queries: int, folds: int, seed: int) -> list[Ints]:
     return [np.sort(part) for part in np.array_split(np.random.default_rng(seed).permutation(queries), folds)]
 
 
+def choose(held_out: Mapping[Recipe, Floats], measure: Measure) -> Recipe:
+    """The recipe that is best on held-out queries; to leave the defaults, it must be so by a standard error.
+
+    Of several ways one does well by luck. Equals go to the first, which is the simplest.
+    """
+    sign = -1.0 if measure.smaller_is_better else 1.0
+    values = {recipe: sign * measure.paired(found) for recipe, found in held_out.items()}
+    best = max(values, key=lambda recipe: round(float(values[recipe].mean()), 12))
+    if AS_IT_IS not in values or best == AS_IT_IS:
+        return best
+    gap = values[best] - values[AS_IT_IS]
+    return best if gap.mean() > gap.std(ddof=1) / np.sqrt(len(gap)) else AS_IT_IS
+
+
 Mask = NDArray[np.bool_]
 
 
@@ -81,8 +95,8 @@ class Fits:
 
     def held_out(
         self, recipes: Sequence[Recipe], queries: Ints, folds: int, what: str = "choosing"
-    ) -> dict[Recipe, float]:
-        """How each recipe does on held-out folds of these queries."""
+    ) -> dict[Recipe, Floats]:
+        """The measure of each of these queries by each recipe, fitted without the query's fold."""
         parts = folds_of(len(queries), min(folds, len(queries)), self.seed + 1)
         work = [(recipe, np.delete(queries, part)) for part in parts for recipe in recipes]
         models = iter(self.all(work, what))
@@ -91,7 +105,7 @@ class Fits:
             held = self.rows.select(queries[part])
             for recipe in recipes:
                 values[recipe].append(self.measure.per_query(next(models).score(held), held))
-        return {recipe: self.measure.aggregate(np.concatenate(each)) for recipe, each in values.items()}
+        return {recipe: np.concatenate(each) for recipe, each in values.items()}
 
     def all(self, work: Sequence[tuple[Recipe, Ints]], what: str) -> list[Model]:
         """A model for each recipe and set of queries; a climb goes on from where its gradient ended."""

@@ -17,7 +17,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.errors import InputError, UsageError
 from fliprank.experiment.parameter_settings import ParameterSettings
 from fliprank.experiment.ranges import Range, as_good_ranges
-from fliprank.experiment.recipes import AS_IT_IS, Fits, Note, Recipe, folds_of
+from fliprank.experiment.recipes import AS_IT_IS, Fits, Note, Recipe, choose, folds_of
 from fliprank.experiment.training import DEFAULT_MEASURE
 from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
@@ -80,9 +80,10 @@ def tune(
     ways = tuple(recipes_for(chosen) if recipes is None else recipes)
     ready = prepare(model, rows, settings)
     work = Fits(ready, rows, chosen, starts, seed, jobs, note)
-    tried = work.held_out(ways, np.arange(rows.queries), folds) if len(ways) > 1 else {ways[0]: float("nan")}
-    recipe = _best(tried, chosen)
+    found = work.held_out(ways, np.arange(rows.queries), folds) if len(ways) > 1 else {}
+    recipe = choose(found, chosen) if found else ways[0]
     (fitted,) = work.all([(recipe, np.arange(rows.queries))], "the last fit")
+    tried = {way: chosen.aggregate(values) for way, values in found.items()}
     return Tuned(fitted, ready, recipe, chosen, rows, tried)
 
 
@@ -120,9 +121,9 @@ def cross_validate(
     owner = rows.query_of_rows()
     for number, held in enumerate(folds_of(rows.queries, folds, seed)):
         seen = np.setdiff1d(np.arange(rows.queries), held)
-        tried = work.held_out(ways, seen, INNER, f"fold {number + 1} of {folds}") if len(ways) > 1 else {ways[0]: 0.0}
-        picked.append(_best(tried, chosen))
-        (fitted,) = work.all([(picked[-1], seen)], f"fold {number + 1} of {folds}")
+        what = f"fold {number + 1} of {folds}"
+        picked.append(choose(work.held_out(ways, seen, INNER, what), chosen) if len(ways) > 1 else ways[0])
+        (fitted,) = work.all([(picked[-1], seen)], what)
         tuned[np.isin(owner, held)] = fitted.score(rows.select(np.sort(held)))
     return CrossValidated(ready.score(rows), tuned, tuple(picked))
 
@@ -136,12 +137,6 @@ def prepare(model: Model, rows: Candidates, settings: ParameterSettings | None =
     if not arranged.params.free_names:
         raise UsageError("every parameter is fixed: there is nothing to tune")
     return arranged
-
-
-def _best(tried: dict[Recipe, float], measure: Measure) -> Recipe:
-    """The recipe with the best figure; of equals the first, which is the simplest."""
-    sign = -1.0 if measure.smaller_is_better else 1.0
-    return max(tried, key=lambda recipe: round(sign * tried[recipe], 12))
 
 
 def recipes_for(measure: Measure, method: str = "auto", objective: str | None = None) -> tuple[Recipe, ...]:

@@ -22,7 +22,7 @@ __all__ = ["Adam", "Lbfgs"]
 
 @dataclass(frozen=True)
 class Lbfgs:
-    """SciPy's L-BFGS-B; an epoch is one of its iterations."""
+    """SciPy's L-BFGS-B; an epoch is one of its iterations. It sees parameters in units of their defaults."""
 
     epochs: int = 100
     l2: float = 1e-3
@@ -32,28 +32,27 @@ class Lbfgs:
         from scipy.optimize import minimize
 
         params = recorder.model.params
-        cost = Cost(recorder.model, recorder.train, objective, self.l2)
+        cost, scale = Cost(recorder.model, recorder.train, objective, self.l2), params.free_scale
         latest: dict[bytes, float] = {}
 
-        def function(values: Floats) -> tuple[float, Floats]:
-            value, gradient = cost.value_and_grad(values)
-            latest[values.tobytes()] = value
-            return value, gradient
+        def function(scaled: Floats) -> tuple[float, Floats]:
+            value, gradient = cost.value_and_grad(scaled * scale)
+            latest[scaled.tobytes()] = value
+            return value, gradient * scale
 
-        def callback(values: Floats) -> None:
-            value = latest.get(values.tobytes(), float("nan"))
+        def callback(scaled: Floats) -> None:
+            value = latest.get(scaled.tobytes(), float("nan"))
             latest.clear()
-            if not recorder.epoch(values, value):
+            if not recorder.epoch(scaled * scale, value):
                 raise StopIteration
 
         start = recorder.state.get("values", params.free_values)
         left = self.epochs - max(len(recorder.trail) - 1, 0)
         if not recorder.trail and not recorder.epoch(start, cost.value_and_grad(start)[0]):
             return
-        limits = list(zip(params.free_lower, params.free_upper, strict=True))
-        result = minimize(
-            function, start, jac=True, method="L-BFGS-B", bounds=limits, callback=callback, options={"maxiter": left}
-        )
+        limits = list(zip(params.free_lower / scale, params.free_upper / scale, strict=True))
+        options = {"jac": True, "method": "L-BFGS-B", "bounds": limits, "options": {"maxiter": left}}
+        result = minimize(function, start / scale, callback=callback, **options)
         if result.status == 0:
             recorder.stopped = "converged"
 
@@ -104,7 +103,7 @@ class Adam:
                 mean = 0.9 * mean + 0.1 * gradient
                 square = 0.999 * square + 0.001 * gradient**2
                 move = (mean / (1 - 0.9**count)) / (np.sqrt(square / (1 - 0.999**count)) + 1e-8)
-                values = np.clip(values - rate * move, params.free_lower, params.free_upper)
+                values = np.clip(values - rate * params.free_scale * move, params.free_lower, params.free_upper)
                 keep = min(self.memory, count / (count + 1))
                 smooth = keep * smooth + (1 - keep) * values
             if not recorder.epoch(smooth, total, float(rate), current=values, mean=mean, square=square, seed=seeds):
