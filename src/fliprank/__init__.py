@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from fliprank.errors import FliprankError as FliprankError
     from fliprank.errors import InputError as InputError
     from fliprank.errors import UsageError as UsageError
+    from fliprank.experiment.cutoffs import choose_cutoffs as choose_cutoffs
     from fliprank.experiment.evaluation import Evaluation as Evaluation
     from fliprank.experiment.evaluation import compare as compare
     from fliprank.experiment.evaluation import evaluate as evaluate
+    from fliprank.experiment.telescope import telescope as telescope
     from fliprank.experiment.training import train as train
     from fliprank.experiment.tuning import tune as tune
     from fliprank.landscape import find_flips as find_flips
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from fliprank.models import BM25 as BM25
     from fliprank.models import BM25F as BM25F
     from fliprank.models import Cascade as Cascade
+    from fliprank.models import Columns as Columns
     from fliprank.models import Dirichlet as Dirichlet
     from fliprank.models import Feature as Feature
     from fliprank.models import Features as Features
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
     from fliprank.models import Network as Network
     from fliprank.models import Parameters as Parameters
     from fliprank.models import Stack as Stack
+    from fliprank.models import Trees as Trees
     from fliprank.models import TwoStageLM as TwoStageLM
     from fliprank.models import load_model as load_model
     from fliprank.objectives import MSE as MSE
@@ -89,6 +93,8 @@ _HOMES = {
     "fliprank.data.anyfile": ("read_candidates",),
     "fliprank.errors": ("FliprankError", "InputError", "UsageError"),
     "fliprank.experiment.evaluation": ("Evaluation", "compare", "evaluate"),
+    "fliprank.experiment.cutoffs": ("choose_cutoffs",),
+    "fliprank.experiment.telescope": ("telescope",),
     "fliprank.experiment.training": ("train",),
     "fliprank.experiment.tuning": ("tune",),
     "fliprank.landscape": ("find_flips", "score_trajectory"),
@@ -97,6 +103,7 @@ _HOMES = {
         "BM25",
         "BM25F",
         "Cascade",
+        "Columns",
         "Dirichlet",
         "Feature",
         "Features",
@@ -106,6 +113,7 @@ _HOMES = {
         "Network",
         "Parameters",
         "Stack",
+        "Trees",
         "TwoStageLM",
         "load_model",
     ),

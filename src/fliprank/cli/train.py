@@ -22,6 +22,8 @@ Examples:
 
   fliprank train train.parquet --valid vali.parquet --method taylor2008 --objective ranknet --out fit --resume
 
+  fliprank train train.txt --valid vali.txt --model cascade --stages 2500,100,10 --stage-model linear,linear,network:8
+
   fliprank train train.txt --valid vali.txt --method exact --set shrink=0.01 --out fit
 
 Methods that go down an objective: lbfgs, adam, taylor2006, taylor2008; auto is adam or lbfgs, whichever suits.
@@ -37,6 +39,7 @@ class Kind(StrEnum):
 
     linear = "linear"
     network = "network"
+    cascade = "cascade"
 
 
 @app.command(epilog=TRAIN_EXAMPLES)
@@ -48,6 +51,15 @@ def train(
     out: Annotated[Path, typer.Option(help="Folder for model, figures and checkpoints.")] = Path("fit"),
     model: Annotated[Kind, typer.Option(help="What to train.")] = Kind.linear,
     hidden: Annotated[int, typer.Option(min=1, help="Hidden nodes of a network.")] = 10,
+    stages: Annotated[str, typer.Option(help="Of a cascade: how many documents each stage sees.")] = "2500,1000,100,10",
+    stage_model: Annotated[
+        str, typer.Option(help="Of a cascade, by stage: linear, network:HIDDEN, trees:LEAVES, bm25f, ...")
+    ] = "linear",
+    stage_features: Annotated[
+        str | None, typer.Option(help="Of a cascade: names by stage, as 'bm25*,clicks;*;*'; all by default.")
+    ] = None,
+    stage_objective: Annotated[str | None, typer.Option(help="Of a cascade: --objective by stage.")] = None,
+    stage_method: Annotated[str | None, typer.Option(help="Of a cascade: --method by stage.")] = None,
     objective: Annotated[str, typer.Option(help="What to train on.")] = "lambdarank@10",
     measure: Annotated[str, typer.Option(help="What to choose by, and report.")] = "nDCG(dcg='exp-log2')@10",
     method: Annotated[str, typer.Option(help="How: auto, lbfgs, adam, exact, line, ...: see below.")] = "auto",
@@ -71,14 +83,20 @@ def train(
         raise UsageError("give training rows or --folds, one of them")
     from fliprank import console
     from fliprank.experiment import trained, training
-    from fliprank.models import Linear, Network
+    from fliprank.experiment.telescope import stage_options
+    from fliprank.models import Linear, Model, Network
+    from fliprank.models.cascade_names import parse_cascade
 
     folder = trained.check_folder(out)
     sets = training.read_folds(folds) if folds is not None else training.read_sets(rows or "", valid, test)
     options: dict[str, Any] = {"objective": objective, "measure": measure, "method": method, "restarts": restarts}
     options |= {"sweep": sweep, "polish": polish, "sample": sample, "seed": seed, "resume": resume}
     options |= _settings(given or [], options) | ({} if epochs is None else {"epochs": epochs})
-    start = Linear() if model is Kind.linear else Network(hidden=hidden)
+    start: Model = Linear() if model is Kind.linear else Network(hidden=hidden)
+    if model is Kind.cascade:
+        start = parse_cascade(stages, stage_model, stage_features)
+        options |= {"options": stage_options(start, objective=stage_objective, method=stage_method)}
+        options |= {"sample": "3" if sample is None else sample}
     result = trained.train_and_write(start, sets, folder, console.training_progress, **options)
     console.show(console.training_table(result))
     console.show(f"written: {folder / 'result.json'}")

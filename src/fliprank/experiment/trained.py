@@ -20,9 +20,11 @@ from typing import Any
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath, atomic_write
 from fliprank.errors import InputError
+from fliprank.experiment.telescope import telescope
 from fliprank.experiment.training import Fold, Watch, train
 from fliprank.measures import parse_measure
 from fliprank.models import Model
+from fliprank.models.cascade import Cascade
 from fliprank.optimize.fit import Epoch, Fit
 
 __all__ = ["Figures", "Result", "check_folder", "train_and_write", "write_json"]
@@ -64,8 +66,7 @@ def train_and_write(
     details: list[dict[str, Any]] = []
     for fold in sets:
         place = folder / fold.name
-        with progress(fold.name) as watch:
-            fit = train(model, fold.train, fold.valid, checkpoint=place / "checkpoint", watch=watch, **options)
+        fit = _fit(model, fold, place / "checkpoint", progress, options)
         _write_fit(place, fit)
         parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
         told = {part: _figures(fit.model, rows, reported) for part, rows in parts.items() if rows is not None}
@@ -80,6 +81,24 @@ def train_and_write(
     written = {**result.means(), "folds": details if several else [], "settings": result.settings}
     write_json(folder / "result.json", written)
     return result
+
+
+def _fit(
+    model: Model,
+    fold: Fold,
+    checkpoint: Path,
+    progress: Callable[[str], AbstractContextManager[Watch]],
+    options: dict[str, Any],
+) -> Fit:
+    """One fold's; of a cascade stage by stage."""
+    if isinstance(model, Cascade):
+
+        def by_stage(stage: str) -> AbstractContextManager[Watch]:
+            return progress(f"{fold.name} {stage}".strip())
+
+        return telescope(model, fold.train, fold.valid, checkpoint=checkpoint, progress=by_stage, **options)
+    with progress(fold.name) as watch:
+        return train(model, fold.train, fold.valid, checkpoint=checkpoint, watch=watch, **options)
 
 
 def _figures(model: Model, rows: Candidates, measures: Iterable[str]) -> dict[str, float]:

@@ -8,8 +8,8 @@
 
 from fliprank.models.base import KINDS, Model, load_model
 from fliprank.models.bm25 import BM25, BM25F
-from fliprank.models.cascade import Cascade as Cascade
-from fliprank.models.columns import Columns as Columns
+from fliprank.models.cascade import Cascade
+from fliprank.models.columns import Columns
 from fliprank.models.document_feature import Feature
 from fliprank.models.language_model import Dirichlet, JelinekMercer, TwoStageLM
 from fliprank.models.linear import Linear
@@ -17,12 +17,14 @@ from fliprank.models.network import Network
 from fliprank.models.parameters import Parameters
 from fliprank.models.stack import Features, Stack
 from fliprank.models.standardise import Scaler
-from fliprank.models.trees import Trees as Trees
+from fliprank.models.trees import Trees
 
 __all__ = [
     "BM25",
     "BM25F",
     "KINDS",
+    "Cascade",
+    "Columns",
     "Dirichlet",
     "Feature",
     "Features",
@@ -33,6 +35,7 @@ __all__ = [
     "Parameters",
     "Scaler",
     "Stack",
+    "Trees",
     "TwoStageLM",
     "load_model",
 ]
