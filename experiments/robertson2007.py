@@ -4,8 +4,8 @@
 
 The paper prints no feature values. Example 1 is therefore made of random documents, with the two relevant ones put
 where the paper says that they rank: a 12th and b 4th at a weight of 0.8, a 8th and b 7th at 2, a overtaking b between
-2.5 and 3. The seed was searched for, so that the rest of the text, the number of optima and which of them is the global
-one of which measure, is true as well. Example 2 is drawn so that its notes 1 to 6 are true.
+2.5 and 3. The seed and the range were searched for, so that the rest of the text, the number of optima and which of
+them is the global one of which measure, is true as well. Example 2 is drawn so that its notes 1 to 6 are true.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from fliprank.arrays import Ints
 from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
 
-__all__ = ["subsample"]
+__all__ = ["drawn", "subsample"]
 
 
 def subsample(
@@ -51,6 +51,21 @@ def subsample(
     keep[_draw(np.flatnonzero(unlabelled), candidates.query_of_rows()[unlabelled], wanted, rng)] = True
     kept = candidates.take(keep)
     return replace(kept, labels=np.nan_to_num(kept.labels, nan=0.0))
+
+
+def drawn(candidates: Candidates, sample: float | str | None, rng: int | np.random.Generator) -> Candidates:
+    """`subsample` by a word from the command line: "rated", or how many unlabelled rows a labelled one; None: all."""
+    if sample is None:
+        return candidates
+    if sample == "rated":
+        return subsample(candidates, rng)
+    try:
+        times = float(sample)
+    except ValueError:
+        raise UsageError(
+            f"sample={sample!r}: it is 'rated', or how many unlabelled rows to draw a labelled one"
+        ) from None
+    return subsample(candidates, rng, times=times, at_most=None)
 
 
 def _wanted(

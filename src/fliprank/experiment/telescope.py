@@ -27,7 +27,7 @@ import numpy as np
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
 from fliprank.data.store import read_arrays, write_arrays
-from fliprank.data.subsample import subsample
+from fliprank.data.subsample import drawn, subsample
 from fliprank.errors import InputError, UsageError
 from fliprank.experiment.training import DEFAULT_MEASURE, Watch, train
 from fliprank.measures import Measure, parse_measure
@@ -99,8 +99,8 @@ def telescope(
         if warm and fits and own is not None and _alike(stage, fits[-1].model):
             start, own = _Warm(fits[-1].model), {**own, "restarts": 1}
         with nullcontext() if progress is None else progress(name) as watch:
-            drawn = rows if own is None else _drawn(rows, own.pop("sample"), np.random.default_rng([seed, 0, s]))
-            work = _Stage(start, drawn, held, chosen, seed + SEEDS * s, place, resume, watch)
+            few = rows if own is None else drawn(rows, own.pop("sample"), np.random.default_rng([seed, 0, s]))
+            work = _Stage(start, few, held, chosen, seed + SEEDS * s, place, resume, watch)
             try:
                 fit = work.fit(own)
             except InputError as error:
@@ -139,19 +139,6 @@ def _options(
     if len(options) != len(cascade.stages):
         raise UsageError(f"options for {len(options)} stages, but the cascade has {len(cascade.stages)}")
     return [None if own is None else {**common, **own} for own in options]
-
-
-def _drawn(rows: Candidates, sample: float | str | None, rng: np.random.Generator) -> Candidates:
-    """All labelled rows, and some of the others, rated 0."""
-    if sample is None:
-        return rows
-    if sample == "rated":
-        return subsample(rows, rng)
-    try:
-        times = float(sample)
-    except ValueError:
-        raise UsageError(f"sample={sample!r}: it is 'rated', or how many unlabelled to draw a labelled one") from None
-    return subsample(rows, rng, times=times, at_most=None)
 
 
 def _top(model: Model, rows: Candidates, size: int) -> Candidates:

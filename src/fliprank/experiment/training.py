@@ -30,8 +30,8 @@ from fliprank.arrays import Floats
 from fliprank.data.anyfile import read_candidates
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
-from fliprank.data.subsample import subsample
-from fliprank.errors import InputError, UsageError
+from fliprank.data.subsample import drawn
+from fliprank.errors import InputError
 from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
 from fliprank.objectives import Objective, parse_objective
@@ -103,7 +103,7 @@ def train(
     target, chosen = parse_objective(objective), parse_measure(measure)
     _check(train, valid)
     rng = np.random.default_rng(seed)
-    rows = _sampled(train, sample, rng)
+    rows = drawn(train, sample, rng)
     ready = model.prepared(rows, rng)
     if valid is not None:
         ready.score(valid)  # other features are an error now, not after the first epoch
@@ -235,20 +235,6 @@ def _polished(
 
 def _numbered(watch: Watch, number: int, count: int) -> Callable[[Epoch], None]:
     return lambda epoch: watch(number, count, epoch)
-
-
-def _sampled(train: Candidates, sample: float | str | None, rng: np.random.Generator) -> Candidates:
-    if sample is None:
-        return train
-    if sample == "rated":
-        return subsample(train, rng)
-    try:
-        times = float(sample)
-    except ValueError:
-        raise UsageError(
-            f"sample={sample!r}: it is 'rated', or how many unlabelled rows to draw a labelled one"
-        ) from None
-    return subsample(train, rng, times=times, at_most=None)
 
 
 def _check(train: Candidates, valid: Candidates | None) -> None:

@@ -129,7 +129,10 @@ class Model(ABC):
 def load_model(folder: StrPath) -> Model:
     """The model that `save` wrote to `folder`."""
     record, arrays = read_folder(folder)
-    model = build(record)
+    try:
+        model = build(record)
+    except RecursionError:
+        raise InputError("models within models without end", path=record.path) from None
     return model.at(from_rows(record, model.params.names, arrays))
 
 
