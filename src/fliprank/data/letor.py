@@ -25,26 +25,41 @@ from fliprank.arrays import Bytes, Floats, Ints, Matrix
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath, atomic_write, read_bytes, read_chunks, resolve
 from fliprank.data.ids import Ids, factorize
-from fliprank.data.numbers import parse_float, parse_integer
+from fliprank.data.letor_lines import (
+    CLAMPED,
+    CODE,
+    DEFECTS,
+    DOCID,
+    DOCID_STOP,
+    HASH,
+    MOST_FEATURES,
+    NEWLINE,
+    QID,
+    QID_STOP,
+    RAGGED_DOCID,
+    RAGGED_QID,
+    SPOT,
+    WIDEST,
+    find_rows,
+    parse_row,
+    parse_rows,
+    widen,
+    word_end,
+)
 from fliprank.data.spans import bounds
 from fliprank.data.store import cached, content_digest
 from fliprank.errors import InputError, UsageError
-from fliprank.kernels import kernel, parallel_kernel, prange
 
 __all__ = ["read_letor", "write_letor"]
 
 Missing = Literal["error", "min", "zero", "nan"]
 
 CHUNK = 1 << 20
-MOST_FEATURES = 1_000_000
 LINE = "a line is: label qid:Q 1:v 2:v ... #docid = D"
 BLANKS = " \t\n\v\f\r"
 FORMAT = "letor 1"
 """Goes up when the same file is to give other candidates: what older versions cached is then parsed again."""
 FEW = 16
-LARGEST = np.finfo(np.float32).max
-NEWLINE, SPACE, HASH, COLON, EQUALS = (np.uint8(ord(c)) for c in "\n #:=")
-QID_MARK, DOCID_MARK, NULL, NAN = (np.frombuffer(word, np.uint8) for word in (b"qid:", b"docid", b"null", b"nan"))
 
 
 def read_letor(
@@ -151,7 +166,7 @@ class _Table:
             message = f"{width:,} features, which makes {rows:,} rows too large for the memory of this machine"
             raise InputError(message, path=self.path, line=line) from None
         if width > self.width:
-            _widen(self.flat, self.rows, self.width, width)
+            widen(self.flat, self.rows, self.width, width)
             self.width = width
         return self.flat[self.rows * width :].reshape(rows - self.rows, width)
 
@@ -164,7 +179,7 @@ def _parse(
     for chunk in read_chunks(source, CHUNK):
         buffer = np.frombuffer(chunk, np.uint8)
         ends = np.flatnonzero(buffer == NEWLINE)
-        starts, lines = _find_rows(buffer, ends)
+        starts, lines = find_rows(buffer, ends)
         if len(starts):
             _add_rows(table, buffer, starts, lines + line, missing, n_features or MOST_FEATURES)
         line += len(ends)
@@ -191,12 +206,12 @@ def _add_rows(table: _Table, buffer: Bytes, starts: Ints, lines: Ints, missing: 
     options = 0.0 if missing == "zero" else np.nan, missing == "error", limit
     labels, facts, fits = np.empty(len(starts)), np.zeros((len(starts), 8), np.int64), False
     for r in range(0 if table.rows else min(FEW, len(starts))):  # these nearly always tell how many features there are
-        _parse_row(buffer, starts[r], table.flat, *options, labels, facts, r)
+        parse_row(buffer, starts[r], table.flat, *options, labels, facts, r)
     while not fits:  # where they do not, the chunk is parsed again
         widest = facts[:, WIDEST]
         matrix = table.resize(table.rows + len(starts), int(widest.max()), int(lines[widest.argmax()]))
         facts = np.zeros_like(facts)
-        _parse_rows(buffer, starts, matrix, *options, labels, facts)
+        parse_rows(buffer, starts, matrix, *options, labels, facts)
         fits = facts[:, WIDEST].max() <= table.width
     _check_rows(table, buffer, lines, facts, limit)
     table.rows += len(starts)
@@ -222,7 +237,7 @@ def _check_rows(table: _Table, buffer: Bytes, lines: Ints, facts: Ints, limit: i
     row = int((codes > 0).argmax())
     if code := int(codes[row]):
         spot = int(facts[row, SPOT])
-        token = buffer[spot : _word_end(buffer, spot, HASH)].tobytes()[:60].decode(errors="replace")
+        token = buffer[spot : word_end(buffer, spot, HASH)].tobytes()[:60].decode(errors="replace")
         message = DEFECTS[code].format(token=token, limit=f"{limit:,}")
         raise InputError(message, path=table.path, line=int(lines[row]), hint=LINE)
 
@@ -262,172 +277,3 @@ def _fill_minimum(features: Matrix, offsets: Ints) -> None:
         if missing.any():
             lowest = np.nan_to_num(np.fmin.reduceat(column, offsets[:-1][sizes > 0]))
             column[missing] = np.repeat(lowest, sizes[sizes > 0])[missing]
-
-
-# Kernels of the parser. A chunk ends with a newline, so a scan that stops at one needs no other bound.
-
-DEFECTS = (
-    "",
-    "expected a number as label, found {token!r}",
-    "an empty query id",
-    "expected index:value, found {token!r}",
-    "expected a number after the colon, found {token!r}; missing='min', 'zero' or 'nan' says what NULL stands for",
-    "features are numbered from 1, found {token!r}",
-    "expected at most {limit} features, found {token!r}",
-    "this feature stands in the line twice: {token!r}",
-    "lines with and without qid: this one differs from those before",
-    "lines with and without a document id in a comment: this one differs from those before",
-)
-LABEL, EMPTY_QID, FEATURE, VALUE, INDEX_0, BEYOND, TWICE, RAGGED_QID, RAGGED_DOCID = range(1, 10)
-
-
-CODE, SPOT, WIDEST, CLAMPED, QID, QID_STOP, DOCID, DOCID_STOP = range(8)
-"""The columns of `facts`, what is learned of each row besides label and features. CODE is that of its defect (0: none),
-which is at byte SPOT; WIDEST is its largest index; CLAMPED counts values; an id is the bytes up to its STOP."""
-
-
-@kernel
-def _is_space(byte: np.uint8) -> bool:
-    return bool(byte == SPACE or (9 <= byte <= 13 and byte != NEWLINE))
-
-
-@kernel
-def _skip_space(buffer: Bytes, i: int) -> int:
-    while _is_space(buffer[i]):
-        i += 1
-    return i
-
-
-@kernel
-def _word_end(buffer: Bytes, i: int, mark: np.uint8) -> int:
-    """Where the word at `i` ends: at a blank, a newline or a `mark` (none of them above #)."""
-    while buffer[i] > HASH or not (buffer[i] == NEWLINE or buffer[i] == mark or _is_space(buffer[i])):
-        i += 1
-    return i
-
-
-@kernel
-def _begins(buffer: Bytes, i: int, word: Bytes) -> bool:
-    """Whether `word` (lower case) stands at `i`, in any case; looks no further than the newline."""
-    for k in range(len(word)):
-        byte = buffer[i + k]
-        if byte != word[k] and not (65 <= byte <= 90 and byte + 32 == word[k]):
-            return False
-    return True
-
-
-@kernel
-def _find_rows(buffer: Bytes, ends: Ints) -> tuple[Ints, Ints]:
-    """(first byte, number from 0) of each line that is more than blanks and a comment."""
-    starts, lines, count, line_start = np.empty(len(ends), np.int64), np.empty(len(ends), np.int64), 0, 0
-    for line in range(len(ends)):
-        i = _skip_space(buffer, line_start)
-        if buffer[i] != NEWLINE and buffer[i] != HASH:
-            starts[count], lines[count] = i, line
-            count += 1
-        line_start = ends[line] + 1
-    return starts[:count], lines[:count]
-
-
-@parallel_kernel
-def _parse_rows(
-    buffer: Bytes, starts: Ints, matrix: Matrix, absent: float, strict: bool, limit: int, labels: Floats, facts: Ints
-) -> None:
-    for r in prange(len(starts)):
-        code, spot = _parse_row(buffer, starts[r], matrix[r], absent, strict, limit, labels, facts, r)
-        facts[r, CODE], facts[r, SPOT] = code, spot
-
-
-@kernel
-def _parse_row(
-    buffer: Bytes, i: int, row: Matrix, absent: float, strict: bool, limit: int, labels: Floats, facts: Ints, r: int
-) -> tuple[int, int]:
-    """Parse the line from `i` into `row`, as far as it is wide, and `facts`: (0, 0) or (defect, where)."""
-    stop = _word_end(buffer, i, HASH)
-    labels[r], valid = parse_float(buffer, i, stop)
-    if not valid or np.isinf(labels[r]):
-        return LABEL, i
-    i = _skip_space(buffer, stop)
-    if _begins(buffer, i, QID_MARK):
-        facts[r, QID], facts[r, QID_STOP] = i + 4, _word_end(buffer, i + 4, HASH)
-        if facts[r, QID_STOP] == i + 4:
-            return EMPTY_QID, i
-        i = _skip_space(buffer, facts[r, QID_STOP])
-    first, last, ascending = i, 0, True
-    while buffer[i] != NEWLINE and buffer[i] != HASH:
-        index, colon = _parse_index(buffer, i)
-        stop = _word_end(buffer, colon, HASH)
-        if index <= 0 or index > limit:
-            return (FEATURE if index < 0 else INDEX_0 if index == 0 else BEYOND), i
-        value, valid = parse_float(buffer, colon + 1, stop)
-        single = np.float32(value)
-        if not valid:
-            null = _begins(buffer, colon + 1, NULL) and stop == colon + 5
-            if strict or not (null or (_begins(buffer, colon + 1, NAN) and stop == colon + 4)):
-                return VALUE, i
-            single = np.float32(absent)
-        elif np.isinf(single):
-            single = LARGEST if value > 0 else -LARGEST
-            facts[r, CLAMPED] += 1
-        ascending &= index > last
-        last = index
-        facts[r, WIDEST] = max(facts[r, WIDEST], index)
-        if index <= len(row):
-            row[index - 1] = single
-        i = _skip_space(buffer, stop)
-    if not ascending and facts[r, WIDEST] <= len(row):
-        twice = _find_repeated(buffer, first, len(row))
-        if twice >= 0:
-            return TWICE, twice
-    _find_docid(buffer, i, facts, r)
-    return 0, 0
-
-
-@kernel
-def _parse_index(buffer: Bytes, i: int) -> tuple[int, int]:
-    """(index, where its colon is); -1 where these are not digits and a colon."""
-    colon = i
-    while 48 <= buffer[colon] <= 57:
-        colon += 1
-    if buffer[colon] != COLON or colon == i:
-        return -1, colon
-    index, valid = parse_integer(buffer, i, colon)
-    return (index if valid else MOST_FEATURES + 1), colon
-
-
-@kernel
-def _find_repeated(buffer: Bytes, i: int, width: int) -> int:
-    """Where the first index stands that the features from `i` on have had already, or -1."""
-    seen = np.zeros(width + 1, np.bool_)
-    while buffer[i] != NEWLINE and buffer[i] != HASH:
-        index, colon = _parse_index(buffer, i)
-        if seen[index]:
-            return i
-        seen[index] = True
-        i = _skip_space(buffer, _word_end(buffer, colon, HASH))
-    return -1
-
-
-@kernel
-def _find_docid(buffer: Bytes, i: int, facts: Ints, r: int) -> None:
-    """The document id of the comment at `i`, if any: what follows `docid =`, or else its first word."""
-    if buffer[i] == NEWLINE:
-        return
-    start = _skip_space(buffer, i + 1)
-    if _begins(buffer, start, DOCID_MARK):
-        equals = _skip_space(buffer, start + 5)
-        if buffer[equals] == EQUALS:
-            start = _skip_space(buffer, equals + 1)
-    stop = _word_end(buffer, start, SPACE)
-    if stop > start:
-        facts[r, DOCID], facts[r, DOCID_STOP] = start, stop
-
-
-@kernel
-def _widen(flat: Matrix, rows: int, width: int, wider: int) -> None:
-    """Give the first `rows` of `flat` more features, 0, in place: from the last row on, so that none is overwritten."""
-    for r in range(rows - 1, -1, -1):
-        for k in range(width - 1, -1, -1):
-            flat[r * wider + k] = flat[r * width + k]
-        flat[r * wider + width : (r + 1) * wider] = 0
-    flat[rows * wider :] = 0

@@ -11,23 +11,30 @@ Qrels in BEIR's TSV form are known by their header. `judge` makes the candidates
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, pairwise
 from typing import Any, Literal, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fliprank.arrays import Bytes, Floats, Int32s, Ints, frozen
-from fliprank.data.candidates import Candidates, column_ids
-from fliprank.data.columns import count_lines, cut_lines, is_space, line_end, parse_columns
+from fliprank.arrays import Bytes, Floats, Ints, frozen
+from fliprank.data.candidates import Candidates
+from fliprank.data.columns import count_lines, cut_lines, line_end, parse_columns
 from fliprank.data.files import StrPath, atomic_write, read_bytes
-from fliprank.data.ids import Ids, compare_ids, factorize, find_duplicates, match
+from fliprank.data.ids import Ids, match
 from fliprank.data.order import order_rows
 from fliprank.data.spans import bounds, span_indices
+from fliprank.data.triples import (
+    check_shape,
+    examples,
+    first_unfit,
+    from_frame,
+    from_mapping,
+    grouped,
+    line_at,
+    to_dict,
+)
 from fliprank.errors import InputError, UsageError
-from fliprank.kernels import kernel, parallel_kernel, prange
 
 __all__ = ["JudgedRun", "Qrels", "Run", "judge", "read_qrels", "read_run", "write_qrels", "write_run"]
 
@@ -49,17 +56,17 @@ class Qrels:
     def __post_init__(self) -> None:
         object.__setattr__(self, "offsets", frozen(self.offsets, np.int64))
         object.__setattr__(self, "labels", frozen(self.labels, np.float64))
-        _check_shape(self.offsets, self.qids, self.docids, self.labels)
+        check_shape(self.offsets, self.qids, self.docids, self.labels)
 
     @classmethod
     def of(cls, mapping: Mapping[Any, Mapping[Any, float]]) -> Qrels:
         """From {query id: {document id: label}}."""
-        return cls._judged(*_from_mapping(mapping, "label"))
+        return cls._judged(*from_mapping(mapping, "label"))
 
     @classmethod
     def from_frame(cls, frame: Any) -> Qrels:
         """From a polars or pandas frame with columns qid, docid and label (or query_id, doc_id, relevance)."""
-        return cls._judged(*_from_frame(frame, ("label", "relevance")))
+        return cls._judged(*from_frame(frame, ("label", "relevance")))
 
     @classmethod
     def _judged(cls, offsets: Ints, qids: Ids, docids: Ids, labels: Floats) -> Qrels:
@@ -74,7 +81,7 @@ class Qrels:
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """As {query id: {document id: label}}."""
-        return _to_dict(self.offsets, self.qids, self.docids, self.labels)
+        return to_dict(self.offsets, self.qids, self.docids, self.labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,24 +97,24 @@ class Run:
     def __post_init__(self) -> None:
         object.__setattr__(self, "offsets", frozen(self.offsets, np.int64))
         object.__setattr__(self, "scores", frozen(self.scores, np.float64))
-        _check_shape(self.offsets, self.qids, self.docids, self.scores)
+        check_shape(self.offsets, self.qids, self.docids, self.scores)
 
     @classmethod
     def of(cls, mapping: Mapping[Any, Mapping[Any, float]], name: str = "") -> Run:
         """From {query id: {document id: score}}."""
-        return cls(*_from_mapping(mapping, "score"), name)
+        return cls(*from_mapping(mapping, "score"), name)
 
     @classmethod
     def from_frame(cls, frame: Any, name: str = "") -> Run:
         """From a polars or pandas frame with columns qid, docid and score (or query_id, doc_id)."""
-        return cls(*_from_frame(frame, ("score",)), name)
+        return cls(*from_frame(frame, ("score",)), name)
 
     def __len__(self) -> int:
         return len(self.scores)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """As {query id: {document id: score}}."""
-        return _to_dict(self.offsets, self.qids, self.docids, self.scores)
+        return to_dict(self.offsets, self.qids, self.docids, self.scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +145,7 @@ def judge(qrels: Qrels, run: Run, *, missing: Literal["zero", "skip"] = "zero") 
     if not found.any():
         raise InputError(
             "the qrels and the run have no query in common",
-            hint=f"the qrels have {_examples(qrels.qids)}, the run {_examples(run.qids)}",
+            hint=f"the qrels have {examples(qrels.qids)}, the run {examples(run.qids)}",
         )
     kept = found | (missing == "zero")
     sizes = np.where(found, np.diff(run.offsets)[partner], 0)[kept]
@@ -239,7 +246,7 @@ def _write(
 ) -> None:
     """Write `lines(query ids, document ids, part)` of the table's rows, a part at a time."""
     for kind, ids in (("query", table.qids), ("document", table.docids)):
-        if (bad := _first_unfit(*ids.arrays)) >= 0:
+        if (bad := first_unfit(*ids.arrays)) >= 0:
             raise InputError(
                 f"{kind} id {ids[bad]!r} is empty or has white space: a TREC file can't hold it", path=path
             )
@@ -275,13 +282,13 @@ def _read(path: StrPath, buffer: Bytes, begin: int, layout: _Layout) -> tuple[In
     if not len(numbers):
         raise InputError("the file has no lines of data", path=path, hint=layout.hint)
     qid, docid = (Ids(buffer, starts[i], lengths[i]) for i in (0, 1))
-    return _grouped(qid, docid, numbers, path)
+    return grouped(qid, docid, numbers, path)
 
 
 def _complain(path: StrPath, buffer: Bytes, begin: int, layout: _Layout) -> NoReturn:
     """Say what is wrong with the line that begins at `begin`."""
     columns = [column.decode() for column in buffer[begin : line_end(buffer, begin)].tobytes().split()]
-    line, query = _line_at(buffer, begin), None
+    line, query = line_at(buffer, begin), None
     if layout.least <= len(columns) <= layout.most:
         query = columns[0]
         message = f"{layout.kind} {columns[layout.number][:60]!r} is not a finite number"
@@ -291,114 +298,7 @@ def _complain(path: StrPath, buffer: Bytes, begin: int, layout: _Layout) -> NoRe
     raise InputError(message, path=path, line=line, query=query, hint=layout.hint)
 
 
-def _line_at(buffer: Bytes, position: int) -> int:
-    return 1 + int(np.count_nonzero(buffer[:position] == 10))
-
-
 def _tag(buffer: Bytes, position: int) -> str:
     """The last of six columns of the line whose third column begins at `position`."""
     rest = buffer[position : line_end(buffer, position)].tobytes().split()
     return rest[3].decode() if len(rest) > 3 else ""
-
-
-def _grouped(qid: Ids, docid: Ids, numbers: Floats, path: StrPath | None = None) -> tuple[Ints, Ids, Ids, Floats]:
-    """Rows brought together by query, queries in order of appearance; a document may occur once in a query.
-
-    Works on stretches of rows of one query: where each query is one stretch, no row moves.
-    """
-    stretches = np.flatnonzero(_changes(*qid.arrays))
-    limits = np.append(stretches, len(qid))
-    query, first = factorize(qid.take(stretches))
-    offsets = bounds(np.bincount(query, np.diff(limits), len(first)).astype(np.int64))
-    if len(first) < len(stretches):
-        rows = span_indices(limits, np.argsort(query, kind="stable"))
-        docid, numbers = docid.take(rows), numbers[rows]
-    qids = qid.take(stretches[first])
-    _check_unique(qids, docid, offsets, path)
-    return offsets, qids, docid, numbers
-
-
-def _check_unique(qids: Ids, docids: Ids, offsets: Ints, path: StrPath | None = None) -> None:
-    """Raise an error at the first document that its query has already."""
-    twice = find_duplicates(docids, offsets)
-    if (twice >= 0).any():
-        query = int(np.where(twice >= 0, docids.start[twice], np.iinfo(np.int64).max).argmin())
-        row = int(twice[query])
-        line = None if path is None else _line_at(docids.buffer, int(docids.start[row]))
-        raise InputError(f"document {docids[row]} occurs twice", path=path, line=line, query=qids[query])
-
-
-def _check_shape(offsets: Ints, qids: Ids, docids: Ids, numbers: Floats) -> None:
-    if len(offsets) != len(qids) + 1 or offsets[0] != 0 or (np.diff(offsets) < 0).any():
-        raise InputError(f"offsets must rise from 0 in {len(qids)} steps, one for each query id")
-    if not offsets[-1] == len(docids) == len(numbers):
-        raise InputError(f"{len(docids)} document ids, {len(numbers)} numbers for {offsets[-1]} rows")
-
-
-def _from_mapping(mapping: Mapping[Any, Mapping[Any, float]], kind: str) -> tuple[Ints, Ids, Ids, Floats]:
-    qids, inner = Ids.of(mapping), list(mapping.values())
-    sizes = np.fromiter(map(len, inner), np.int64, len(inner))
-    docids, offsets = Ids.of(chain.from_iterable(inner)), bounds(sizes)
-    values = [value for each in inner for value in each.values()]
-    numbers = _finite(values, kind, qids.take(np.repeat(np.arange(len(sizes)), sizes)), docids)
-    if (twice := int(find_duplicates(qids, np.array([0, len(qids)]))[0])) >= 0:
-        raise InputError("the query occurs twice", query=qids[twice])
-    _check_unique(qids, docids, offsets)
-    return offsets, qids, docids, numbers
-
-
-def _from_frame(frame: Any, kinds: Sequence[str]) -> tuple[Ints, Ids, Ids, Floats]:
-    columns = [str(name) for name in frame.columns]
-    names = []
-    for choices in (("qid", "query_id"), ("docid", "doc_id"), kinds):
-        names += [name for name in choices if name in columns][:1]
-        if not names or names[-1] not in choices:
-            raise InputError(f"the frame has no column {' or '.join(choices)}", hint=f"it has {', '.join(columns)}")
-    qid, docid = (column_ids(frame, name) for name in names[:2])
-    return _grouped(qid, docid, _finite(frame[names[2]].to_numpy(), names[2], qid, docid))
-
-
-def _finite(values: Any, kind: str, qid: Ids, docid: Ids) -> Floats:
-    """`values`, one for each pair of query and document, as finite numbers."""
-    try:
-        numbers = np.asarray(values, np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"a {kind} is not a number: {error}") from error
-    if not (finite := np.isfinite(numbers)).all():
-        row = int(finite.argmin())
-        raise InputError(f"{kind} {numbers[row]} of document {docid[row]} is not a finite number", query=qid[row])
-    return numbers
-
-
-def _to_dict(offsets: Ints, qids: Ids, docids: Ids, numbers: Floats) -> dict[str, dict[str, float]]:
-    documents, values = docids.compact().tolist(), numbers.tolist()
-    return {
-        qid: dict(zip(documents[a:b], values[a:b], strict=True))
-        for qid, (a, b) in zip(qids.compact().tolist(), pairwise(offsets.tolist()), strict=True)
-    }
-
-
-def _examples(ids: Ids) -> str:
-    shown = [ids[i] for i in range(min(3, len(ids)))]
-    return (", ".join(shown) + (", ..." if len(ids) > 3 else "")) or "none"
-
-
-@parallel_kernel
-def _changes(buffer: Bytes, start: Ints, length: Int32s) -> NDArray[np.bool_]:
-    """Whether each id differs from the one before it."""
-    out = np.ones(len(start), np.bool_)
-    for i in prange(1, len(start)):
-        out[i] = compare_ids(buffer, start[i - 1], length[i - 1], start[i], length[i]) != 0
-    return out
-
-
-@kernel
-def _first_unfit(buffer: Bytes, start: Ints, length: Int32s) -> int:
-    """The first id that is empty or has white space, or -1."""
-    for i in range(len(start)):
-        unfit = length[i] == 0
-        for b in range(start[i], start[i] + length[i]):
-            unfit = unfit or is_space(buffer[b])
-        if unfit:
-            return i
-    return -1

@@ -28,7 +28,7 @@ from fliprank.optimize.stretch import climb, descend
 
 __all__ = ["AS_IT_IS", "Fits", "Note", "Recipe", "choose", "folds_of"]
 
-TOP, MORE = 30, 20
+TOP, MORE = 20, 100
 """Rows of a query that fits look at beside the judged ones: its first ranks, and so many at random of the rest."""
 
 STRANGERS, ROUNDS = 10, 4
