@@ -69,7 +69,8 @@ def task_of(folder: Path, name: str, place: Path) -> Task:
 def line(name: str, what: str, c: Comparison, means: dict[str, dict[str, float]]) -> str:
     low, high = c.interval
     counts, p = f"{c.better}/{c.worse}", f"{c.p['randomisation']:.2g}"
-    sure = "yes" if low > 0 else "no: worse" if high < 0 else "not shown"
+    shown = c.p["randomisation"] < 0.05
+    sure = ("yes" if c.difference > 0 else "no: worse") if shown else "not shown"
     return (
         f"| {name} | {what} | {means['default'][c.measure]:.4f} | {means['tuned'][c.measure]:.4f} "
         f"| {c.difference:+.4f} | {low:+.3f} to {high:+.3f} | {p} | {counts} | {sure} |"

@@ -13,7 +13,7 @@ from fliprank.measures import parse_measure
 from fliprank.models import Linear
 from fliprank.models.parameters import Parameters
 from fliprank.optimize.metric import Metric
-from fliprank.optimize.stretch import FLOOR, Stretch, climb, descend
+from fliprank.optimize.stretch import CEILING, FLOOR, Stretch, climb, descend
 
 PARAMS = Parameters.of({"w": (2.0, 0.0, np.inf), "b": (0.75, 0.0, 1.0), "bias": 0.5, "mu": (2000.0, 1.0, np.inf)})
 
@@ -48,6 +48,11 @@ def test_a_firm_hold_keeps_the_defaults_and_bounds_are_kept() -> None:
     found = descend(distance(np.array([9.0, 5.0, 3.0, 0.1])), PARAMS, pull=0.0)[1]  # type: ignore[arg-type]
     assert found[1] == 1.0
     assert found[3] == pytest.approx(1.0)
+
+
+def test_a_cost_that_falls_for_ever_ends_at_the_ceiling() -> None:
+    found = descend(lambda values: (-float(values[0]), np.array([-1.0, 0, 0, 0])), PARAMS, pull=0.0)[1]
+    assert found[0] == pytest.approx(CEILING * 2.0)
 
 
 def test_where_the_cost_is_flat_the_hold_leads_back_to_the_defaults() -> None:

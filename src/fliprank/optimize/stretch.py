@@ -26,7 +26,8 @@ from fliprank.optimize.metric import GAIN, Metric
 
 __all__ = ["Stretch", "climb", "descend"]
 
-FLOOR = 1e-4
+FLOOR, CEILING = 1e-4, 1e4
+"""How far below and above its default a parameter that is moved by factors may go."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,7 @@ class Stretch:
         logarithmic = (low >= 0) & np.isinf(high) & (default > 0)
         floor = np.maximum(low, FLOOR * default)
         raw = cls(logarithmic, low, floor, default, low, high)
+        high = np.where(logarithmic, CEILING * default, high)
         return cls(logarithmic, low, floor, raw.inner(default), raw.inner(low), raw.inner(high))
 
     def inner(self, values: Floats) -> Floats:
