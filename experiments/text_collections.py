@@ -146,7 +146,8 @@ def main(folder: Path) -> None:
         pages = [
             INTRODUCTION,
             *cross_validated(tasks),
-            "\n## Web pages: stanford-web\n\nTuned on the 295 queries of 2014-train, tested on others, by which nothing was chosen.\n",
+            "\n## Web pages: stanford-web\n",
+            "Tuned on the 295 queries of 2014-train, tested on others, by which nothing was chosen.\n",
             *stanford(folder),
             "\n## Direct search or RankNet? (Metzler 2007, Table 1)\n",
             "The two-stage language model, λ and mu, five folds; * : the two differ (p < 0.05).\n",
