@@ -188,3 +188,14 @@ def test_wrong_arguments_are_refused(model: Linear | Network) -> None:
         ready.at([1.0])
     with pytest.raises(UsageError, match="not the parameters of this"):
         ready.at(Linear().prepared(random_rows(np.random.default_rng(0), 5, 2), 0).params)
+
+
+@pytest.mark.parametrize("moved", [0, 1, 3, 12])
+def test_the_slope_along_a_direction_is_what_a_step_adds_to_the_scores(moved: int) -> None:
+    rng = np.random.default_rng(moved)
+    rows = Candidates.of(rng.integers(0, 2, 50), features=rng.normal(3, 5, size=(50, 14)))
+    model = Linear().prepared(rows, 0)
+    along = np.zeros(15)
+    along[rng.choice(15, moved, replace=False)] = rng.normal(size=moved)
+    there = model.at(model.params.with_free(model.params.free_values + along))
+    np.testing.assert_allclose(model.slope(rows, along), there.score(rows) - model.score(rows), atol=1e-9)

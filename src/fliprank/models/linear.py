@@ -27,6 +27,9 @@ from fliprank.models.folder import Record
 
 __all__ = ["Linear"]
 
+FEW = 8
+"""Columns that are sooner read one by one than with all others."""
+
 
 @register
 @dataclass(frozen=True, eq=False)
@@ -52,6 +55,18 @@ class Linear(FeatureModel):
         scaler, given = self._scaler(), row_gradient(candidates, dscores)
         weights = _gradient(scaler.matrix(candidates), scaler.mean, given) * scaler.scale
         return np.concatenate([[given.sum()], weights])
+
+    def slope(self, candidates: Candidates, direction: ArrayLike) -> Floats:
+        """How fast each score rises along a direction of the free vector; few weights: only their columns are read."""
+        full = self.params.direction(direction)
+        moved = np.flatnonzero(full[1:])
+        if len(moved) > FEW:
+            return super().slope(candidates, direction)
+        scaler = self._scaler()
+        matrix, out = scaler.matrix(candidates), np.full(len(candidates), full[0])
+        for k in moved:
+            out += full[1 + k] * scaler.scale[k] * (matrix[:, k].astype(np.float64) - scaler.mean[k])
+        return out
 
     def raw_weights(self) -> tuple[float, Floats]:
         """(bias, weights) for features in their own units: score = bias + sum_k weights_k x_k."""
