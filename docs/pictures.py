@@ -25,7 +25,9 @@ def demo() -> None:
     with tempfile.TemporaryDirectory() as name:
         index = open_index(source, Path(name), None, Analyzer())
         task = task_of_documents(index, source, source / "qrels" / "train.tsv", source / "qrels" / "test.tsv")
-        outcome = tune_and_write(BM25F(), task, Path(name), terminal.tuning_progress, measure=DEFAULT_MEASURE, starts=1)
+        outcome = tune_and_write(
+            BM25F(), task, Path(name), terminal.tuning_progress, measure=DEFAULT_MEASURE, folds=3, starts=1
+        )
     screen = Console(record=True, width=110, file=io.StringIO())
     for thing in terminal.outcome_tables(outcome):
         screen.print(thing)

@@ -36,6 +36,6 @@ def demo(
         f"Marlpost's help centre: {len(index)} pages with {', '.join(index.fields)}.",
         f"BM25F is tuned on {task.train.rows.queries} judged queries and tested on {test} others.",
     )
-    outcome = tune_and_write(BM25F(), task, folder, console.tuning_progress, measure=DEFAULT_MEASURE, starts=1)
+    outcome = tune_and_write(BM25F(), task, folder, console.tuning_progress, measure=DEFAULT_MEASURE, folds=3, starts=1)
     show_outcome(outcome)
     console.show(f"written: {folder / 'result.json'}; the same for your own documents: fliprank tune --help")
