@@ -8,7 +8,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 demo: .venv/core
 	$(BIN)/fliprank demo
 
-test: .venv/test
+test: .venv/test .venv/lucene
 	$(BIN)/pytest -n 2 --dist loadfile
 
 lint: .venv/lint
@@ -36,3 +36,11 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "fliprank needs Python 3.11 or newer"; exit 1; }
 	@$(PYTHON) -m venv .venv || { rm -rf .venv; $(SUDO) apt-get update -qq && \
 		$(SUDO) apt-get install -y -qq python3-venv && $(PYTHON) -m venv .venv; }
+
+# Lucene, which some tests compare with: Debian's package, unpacked but not installed.
+LUCENE := apt-get download -qq liblucene8-java
+.venv/lucene: | $(BIN)/python
+	@mkdir -p $@.new && cd $@.new && { { $(LUCENE) || { $(SUDO) apt-get update -qq && $(LUCENE); }; } && \
+		dpkg -x liblucene8-java_*.deb unpacked && mv unpacked ../lucene; } >/dev/null 2>&1 || \
+		echo "No Lucene: apt-get could not download liblucene8-java; the tests that compare with it will be skipped"
+	@rm -rf $@.new

@@ -68,7 +68,7 @@ def test_the_language_model_is_xapians_where_a_document_has_every_term(base: Any
         assert scores == pytest.approx({docid: weight - shift for docid, weight in theirs.items()}, rel=1e-11)
         assert np.all(np.diff([scores[docid] for docid in theirs]) < 1e-11)  # Xapian's order is ours
         compared += len(theirs)
-    assert compared > 200
+    assert compared > 100
 
 
 @pytest.mark.parametrize(("jelinek", "mu"), SMOOTHINGS)
@@ -86,7 +86,7 @@ def test_xapian_leaves_out_the_terms_that_a_document_lacks(base: Any, jelinek: f
     shift = np.bincount(owner, terms.count[term] * ~lacks, len(rows)) * log(SHIFT)
     expected = theirs - shift + np.bincount(owner, charged, len(rows))
     assert np.bincount(owner, lacks, len(rows)).max() > 2
-    assert TwoStageLM("text").at([jelinek, mu]).score(rows) == pytest.approx(expected, rel=1e-11)
+    np.testing.assert_allclose(TwoStageLM("text").at([jelinek, mu]).score(rows), expected, 1e-11)
 
 
 def test_a_lambda_of_0_7_is_0_1_to_xapian_in_queries_of_one_or_two_terms(base: Any) -> None:
@@ -110,4 +110,4 @@ def test_bm25_is_xapians_but_for_idf_and_a_factor(base: Any, k: float, b: float)
     assert (w < 2).any()
     idf = np.log(np.where(w < 2, 1 + w / 2, w))
     rows = replace(rows, terms=replace(terms, idf=idf))
-    assert (k + 1) * BM25("text").prepared(rows, 0).at([k, b]).score(rows) == pytest.approx(theirs, rel=1e-11)
+    np.testing.assert_allclose((k + 1) * BM25("text").prepared(rows, 0).at([k, b]).score(rows), theirs, 1e-11)
