@@ -7,7 +7,8 @@ length: sum_s w_s tf_s / beta_s. The two agree where every field that has the te
 field, or where all fields of a document are equally long for what is usual in them.
 
 Lucene's scores are float32. It keeps the length of a field in one byte: exact to 40, then rounded down; the average is
-of the true lengths. Its df of several fields is the largest of them, ours counts documents with the term in any.
+of the true lengths. It counts only documents that have the field. Its df of several fields is the largest of them, ours
+counts documents with the term in any.
 """
 
 from __future__ import annotations
@@ -79,6 +80,20 @@ def test_bm25_of_long_texts_is_lucenes_once_lengths_are_rounded_as_it_does(lucen
     if b * k > 0:
         exact = np.abs(model.score(rows) / theirs - 1).max()
         assert 0.01 < exact < 1 / 8
+
+
+def test_lucene_counts_only_the_documents_that_have_the_field() -> None:
+    """In N, df and the average length; so its BM25 is ours of an index without the others."""
+    some = [page | ({"headings": ""} if i % 3 == 0 else {}) for i, page in enumerate(documents())]
+    engine = Lucene(some, ["headings"])
+    having, all_of_them = (
+        Index.build(pages, fields=["headings"], analyzer=TERMS).search(queries(), Bm25(1.2, 0.75)).to_dict()
+        for pages in ([page for page in some if page["headings"]], some)
+    )
+    theirs = {qid: engine.bm25(query, "headings", 1.2, 0.75) for qid, query in queries().items()}
+    for qid, scores in theirs.items():
+        assert having.get(qid, {}) == pytest.approx(scores, rel=FLOAT32)
+    assert any(all_of_them[qid] != pytest.approx(scores, rel=0.01) for qid, scores in theirs.items() if scores)
 
 
 def test_lengths_to_40_are_kept_and_longer_ones_lose_less_than_an_eighth(lucene: Lucene) -> None:
