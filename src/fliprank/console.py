@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fliprank.experiment.significance import Comparison
     from fliprank.experiment.trained import Result
     from fliprank.experiment.tuned import Outcome, Proof
+    from fliprank.experiment.tuning import Tuned
     from fliprank.optimize.fit import Epoch
 
 __all__ = [
@@ -165,10 +166,20 @@ def outcome_tables(outcome: Outcome) -> Iterator[Table | str]:
         table.add_row(_plain(name), f"{before:.4g}", f"{after:.4g}", as_good)
     yield table
     yield "as good: values of this parameter alone that no test tells from the tuned one (95%)."
-    yield f"How: {outcome.tuned.recipe}; chosen among {len(outcome.tuned.tried)} ways on held-out training queries."
+    yield _how(outcome.tuned)
     if any(outcome.rounds):
         told = ", then ".join(map(str, outcome.rounds))
         yield f"Documents new at the top after tuning, retrieved and tuned on again: {told}."
+
+
+def _how(tuned: Tuned) -> str:
+    """Which ways to tune were taken, the heaviest first."""
+    ways = sorted(tuned.weights.items(), key=lambda way: -way[1])
+    if len(ways) == 1:
+        return f"How: {ways[0][0]}."
+    told = "; ".join(f"{way} ({weight:.0%})" for way, weight in ways[:3])
+    more = f"; {len(ways) - 3} more" if len(ways) > 3 else ""
+    return f"How: a mean of {len(ways)} ways, each counting as held-out training queries speak for it: {told}{more}."
 
 
 def _proof_table(title: str, proof: Proof) -> Table:

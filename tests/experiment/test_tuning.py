@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,19 +18,19 @@ from fliprank.errors import InputError, UsageError
 from fliprank.experiment import tuned as writing
 from fliprank.experiment.parameter_settings import ParameterSettings, read_settings
 from fliprank.experiment.ranges import as_good_ranges
-from fliprank.experiment.recipes import AS_IT_IS, Recipe, choose, folds_of
+from fliprank.experiment.recipes import AS_IT_IS, Fits, Recipe, folds_of, weigh
 from fliprank.experiment.side_by_side import side_by_side
 from fliprank.experiment.tuned import tune_and_write
 from fliprank.experiment.tuning import cross_validate, prepare, recipes_for, tune
 from fliprank.experiment.tuning_task import Queries, Task, open_index, pooled, task_of_documents
 from fliprank.measures import parse_measure
-from fliprank.models import BM25, BM25F, load_model
+from fliprank.models import BM25, BM25F, Network, load_model
 from fliprank.models.parameters import Parameters
 from fliprank.text.analysis import Analyzer
 from fliprank.text.index import Index
 
 MEASURE = parse_measure("nDCG(dcg='exp-log2')@10")
-QUICK = [Recipe("ranknet", 0.001)]
+QUICK = [Recipe("ranknet", 0.1)]
 
 
 def mean(model: Any, rows: Candidates) -> float:
@@ -45,22 +46,55 @@ def test_tuning_nears_the_function_that_the_labels_follow_from() -> None:
     rows, others = judged_rows(seed=1), judged_rows(seed=2)
     found = tune(BM25F(), rows, measure=MEASURE, folds=3)
     truth = found.default.at(found.default.params.replace(TRUTH))
-    assert found.recipe != AS_IT_IS
+    assert AS_IT_IS not in found.weights
     assert mean(found.model, others) > mean(found.default, others) + 0.7 * (
         mean(truth, others) - mean(found.default, others)
     )
     assert found.model.params["title.w"] / found.model.params["body.w"] > 4
-    assert found.tried[found.recipe] == max(found.tried.values())
+    heaviest = max(found.weights, key=lambda way: found.weights[way])
+    assert found.tried[heaviest] == max(found.tried.values())
 
 
-def test_defaults_are_left_only_for_a_gain_of_more_than_a_standard_error() -> None:
+def test_ways_count_as_far_as_held_out_queries_speak_for_them() -> None:
+    climbing = Recipe(climb=True)
     base, better = np.array([0.5, 0.2, 0.9, 0.4]), np.array([0.6, 0.3, 1.0, 0.5])
+    assert weigh({AS_IT_IS: base, QUICK[0]: better}, MEASURE) == {QUICK[0]: 1.0}  # better by 0.1 everywhere
+    assert weigh({AS_IT_IS: better, QUICK[0]: base}, MEASURE) == {AS_IT_IS: 1.0}
+    assert weigh({AS_IT_IS: better, QUICK[0]: base}, parse_measure("ESL")) == {QUICK[0]: 1.0}
+    assert weigh({AS_IT_IS: base, QUICK[0]: base}, MEASURE) == {AS_IT_IS: 0.5, QUICK[0]: 0.5}
     lucky = np.array([1.0, 0.0, 0.9, 0.3])
-    assert choose({AS_IT_IS: base, QUICK[0]: better}, MEASURE) == QUICK[0]
-    assert choose({AS_IT_IS: base, QUICK[0]: lucky}, MEASURE) == AS_IT_IS
-    assert choose({AS_IT_IS: better, QUICK[0]: base}, MEASURE) == AS_IT_IS
-    assert choose({QUICK[0]: base, Recipe(climb=True): lucky}, MEASURE) == Recipe(climb=True)
-    assert choose({AS_IT_IS: better, QUICK[0]: base}, parse_measure("ESL")) == QUICK[0]
+    gap = lucky - base
+    z = gap.mean() / (gap.std(ddof=1) / 2)
+    found = weigh({AS_IT_IS: base, QUICK[0]: base - 5, climbing: lucky}, MEASURE)
+    assert found.keys() == {AS_IT_IS, climbing}
+    assert found[AS_IT_IS] / found[climbing] == pytest.approx(np.exp(-(z**2) / 2))
+    assert sum(found.values()) == pytest.approx(1.0)
+
+
+def test_a_blend_is_the_mean_of_its_parts_where_factors_count_of_logarithms() -> None:
+    rows = judged_rows(20)
+    ways = {Recipe("ranknet", 1.0): 0.75, Recipe("", 1.0, climb=True): 0.25}
+    one, other = (tune(BM25F(), rows, measure=MEASURE, recipes=[way], starts=1).model.params for way in ways)
+    both = tune(BM25F(), rows, measure=MEASURE, recipes=ways, starts=1)
+    assert both.weights == ways
+    assert both.tried == {}
+    assert both.model.params["title.w"] == pytest.approx(one["title.w"] ** 0.75 * other["title.w"] ** 0.25)
+    assert both.model.params["body.b"] == pytest.approx(0.75 * one["body.b"] + 0.25 * other["body.b"])
+
+
+def test_a_mean_that_is_worse_than_all_its_parts_is_not_taken() -> None:
+    """A net with its two hidden nodes in each other's place ranks as it did; the mean of the two ranks at random."""
+    features = np.random.default_rng(0).normal(size=(300, 2))
+    rows = Candidates.of(np.abs(features[:, 0]) > 1, group=[20] * 15, features=features)
+    net = Network(hidden=2).prepared(rows, 0)
+    ends = {"w21.1.1": 4.0, "b2.1": -4.0, "w32.1": 1.0, "w21.2.1": -4.0, "b2.2": -4.0, "w32.2": 1.0}
+    turned = {re.sub(r"^(\w+)\.(\d)", lambda m: f"{m[1]}.{3 - int(m[2])}", name): end for name, end in ends.items()}
+    blank = net.at(np.zeros(len(net.params)))
+    one, other = (blank.at(blank.params.replace(values)) for values in (ends, turned))
+    assert mean(one, rows) == mean(other, rows) > 0.95
+    assert mean(blank.at((one.params.values + other.params.values) / 2), rows) < 0.8
+    taken = Fits(net, rows, MEASURE).mean_of([one, other], [0.5, 0.5], np.arange(15))
+    assert mean(taken, rows) == mean(one, rows)
 
 
 def test_the_same_seed_gives_the_same_parameters() -> None:
@@ -74,8 +108,8 @@ def test_defaults_that_can_not_be_bettered_stay() -> None:
     right = ParameterSettings(start=TRUTH)
     found = tune(BM25F(), rows, measure=MEASURE, settings=right, recipes=[AS_IT_IS, *QUICK], folds=3)
     assert found.tried[AS_IT_IS] == pytest.approx(1.0)
-    assert found.recipe == AS_IT_IS
-    assert found.model.params.values.tolist() == found.default.params.values.tolist()
+    assert found.weights[AS_IT_IS] == max(found.weights.values())
+    assert mean(found.model, rows) == pytest.approx(1.0, abs=0.01)
 
 
 def test_labels_at_random_are_not_claimed_to_help() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +25,19 @@ from fliprank.models.parameters import Parameters
 from fliprank.objectives import parse_objective
 from fliprank.optimize.cost import Cost
 from fliprank.optimize.metric import Metric
-from fliprank.optimize.stretch import climb, descend
+from fliprank.optimize.stretch import Stretch, climb, descend
 
-__all__ = ["AS_IT_IS", "Fits", "Note", "Recipe", "choose", "folds_of"]
+__all__ = ["AS_IT_IS", "Blend", "Fits", "Note", "Recipe", "Recipes", "folds_of", "weigh"]
 
-TOP, MORE = 20, 100
-"""Rows of a query that fits look at beside the judged ones: its first ranks, and so many at random of the rest."""
+TOP, DEEP, MORE = 20, 200, 100
+"""Rows of a query that fits look at beside the judged ones: its first ranks (twice the cut-off of the measure, from TOP
+to DEEP), and gradients so many at random of the rest."""
 
-STRANGERS, ROUNDS = 10, 4
-"""A fit goes on while rows that it did not see are among the first STRANGERS of a query; at most so many rounds."""
+ROUNDS = 4
+"""A fit goes on while rows that it did not see come up among the first ranks, at most so many rounds."""
+
+LEAST = 0.02
+"""The least weight of a recipe among several."""
 
 Note = Callable[[str, int, int], None]
 """Called with (what is done, how many fits of it are done, how many there are)."""
@@ -40,7 +45,11 @@ Note = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Recipe:
-    """A way to tune: an objective ("": none), how firmly it holds parameters to their defaults, climb at the end?"""
+    """A way to tune: an objective ("": none), how firmly parameters are held to their defaults, climb at the end?
+
+    `pull` is in queries: with 1, the defaults weigh as one query does against all that there are, by objective or
+    measure + the squared distance from the defaults (of logarithms, where factors count).
+    """
 
     objective: str = ""
     pull: float = 0.0
@@ -49,9 +58,8 @@ class Recipe:
     def __str__(self) -> str:
         if not self.objective and not self.climb:
             return "leave the defaults"
-        held = f", held to the defaults by {self.pull:g}" if self.pull else ""
-        parts = [self.objective + held] if self.objective else []
-        return " then ".join([*parts, *(["line searches on the measure"] if self.climb else [])])
+        parts = [*filter(None, [self.objective]), *(["line searches on the measure"] if self.climb else [])]
+        return " then ".join(parts) + (f", held to the defaults by {self.pull:g}" if self.pull else "")
 
 
 AS_IT_IS = Recipe()
@@ -64,21 +72,39 @@ def folds_of(queries: int, folds: int, seed: int) -> list[Ints]:
     return [np.sort(part) for part in np.array_split(np.random.default_rng(seed).permutation(queries), folds)]
 
 
-def choose(held_out: Mapping[Recipe, Floats], measure: Measure) -> Recipe:
-    """The recipe that is best on held-out queries; to leave the defaults, it must be so by a standard error.
+def weigh(held_out: Mapping[Recipe, Floats], measure: Measure) -> dict[Recipe, float]:
+    """How much each recipe counts: exp(-z^2 / 2), where z is how far it is behind the best on held-out queries.
 
-    Of several ways one does well by luck. Equals go to the first, which is the simplest.
+    In standard errors of the paired difference. Which of several ways is best is for the most part luck, and what won
+    by luck is no better on other queries; so all count that the queries do not tell from the best. Those with less than
+    LEAST of the whole are left out.
     """
     sign = -1.0 if measure.smaller_is_better else 1.0
-    values = {recipe: sign * measure.paired(found) for recipe, found in held_out.items()}
-    best = max(values, key=lambda recipe: round(float(values[recipe].mean()), 12))
-    if AS_IT_IS not in values or best == AS_IT_IS:
-        return best
-    gap = values[best] - values[AS_IT_IS]
-    return best if gap.mean() > gap.std(ddof=1) / np.sqrt(len(gap)) else AS_IT_IS
+    values = np.array([sign * measure.paired(found) for found in held_out.values()])
+    values = values[:, ~np.isnan(values).any(axis=0)]
+    if not values.size:
+        return {next(iter(held_out)): 1.0}
+    behind = values[np.argmax(values.mean(axis=1).round(12))] - values
+    error = behind.std(axis=1, ddof=1) / np.sqrt(values.shape[1]) if values.shape[1] > 1 else np.zeros(len(values))
+    z = np.divide(behind.mean(axis=1), error, out=np.where(behind.mean(axis=1) > 0, np.inf, 0.0), where=error > 0)
+    weights = np.exp(-0.5 * z**2)
+    weights[weights < LEAST * weights.sum()] = 0.0
+    weights /= weights.sum()
+    return {recipe: float(weight) for recipe, weight in zip(held_out, weights, strict=True) if weight > 0}
 
 
 Mask = NDArray[np.bool_]
+
+Recipes = Sequence[Recipe] | Mapping[Recipe, float]
+"""The ways to tune; where they come with weights, held-out queries need not tell these."""
+
+
+class Blend(NamedTuple):
+    """A model with the mean of the parameters that some recipes came to; their values on held-out queries, if known."""
+
+    model: Model
+    weights: dict[Recipe, float]
+    held_out: dict[Recipe, Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +118,30 @@ class Fits:
     seed: int = 0
     jobs: int | None = None
     note: Note | None = None
+
+    def blend(self, recipes: Recipes, queries: Ints, folds: int, what: tuple[str, str]) -> Blend:
+        """The mean of what the recipes come to on these queries, each counting as `folds` of the queries say."""
+        found: dict[Recipe, Floats] = {}
+        if isinstance(recipes, Mapping) or len(recipes) == 1:
+            weights = dict(recipes) if isinstance(recipes, Mapping) else {recipes[0]: 1.0}
+        else:
+            found = self.held_out(recipes, queries, folds, what[0])
+            weights = weigh(found, self.measure)
+        parts = self.all([(recipe, queries) for recipe in weights], what[1])
+        return Blend(self.mean_of(parts, list(weights.values()), queries), weights, found)
+
+    def mean_of(self, parts: Sequence[Model], weights: Sequence[float], queries: Ints) -> Model:
+        """The mean of the parameters, as a descent sees them: of logarithms, where what counts is the factor.
+
+        Of nets it may be nonsense: what is worse on its own queries than each of its parts is no mean of them.
+        """
+        if len(parts) == 1:
+            return parts[0]
+        stretch, rows = Stretch.of(self.model.params), self.rows.take(self.best).select(queries)
+        ends = np.array([stretch.inner(part.params.free_values) for part in parts])
+        mean = self.model.at(self.model.params.with_free(stretch.outer(np.average(ends, axis=0, weights=weights))))
+        worth = [Metric(part, rows, self.measure).at(part.params.free_values) for part in (mean, *parts)]
+        return mean if worth[0] >= min(worth[1:]) else parts[int(np.argmax(worth[1:]))]
 
     def held_out(
         self, recipes: Sequence[Recipe], queries: Ints, folds: int, what: str = "choosing"
@@ -118,51 +168,51 @@ class Fits:
             if self.note is not None:
                 self.note(what, done[0], len(slopes) + len(climbing))
 
-        def slope_of(recipe: Recipe, queries: Ints) -> tuple[Model, Mask]:
+        def slope_of(recipe: Recipe, queries: Ints) -> Model:
             return after[replace(recipe, climb=False), queries.tobytes()]
 
         ends = side_by_side([partial(self._descend, key[0], queries) for key, queries in slopes], self.jobs, told)
         after = dict(zip((key for key, _ in slopes), ends, strict=True))
-        climbs = [partial(self._climb, *slope_of(recipe, queries), queries) for recipe, queries in climbing]
+        climbs = [partial(self._climb, slope_of(recipe, queries), recipe.pull, queries) for recipe, queries in climbing]
         tops = iter(side_by_side(climbs, self.jobs, told))
-        return [next(tops) if recipe.climb else slope_of(recipe, queries)[0] for recipe, queries in work]
+        return [next(tops) if recipe.climb else slope_of(recipe, queries) for recipe, queries in work]
 
-    def _descend(self, recipe: Recipe, queries: Ints) -> tuple[Model, Mask]:
-        """Down the objective from several starts to the end with the least cost; and the rows that were looked at."""
+    def _descend(self, recipe: Recipe, queries: Ints) -> Model:
+        """Down the objective from several starts to the end with the least cost."""
         if not recipe.objective:
-            return self.model, self.few
+            return self.model
         objective, starts = parse_objective(recipe.objective), _starts(self.model.params, self.starts, self.seed)
 
         def fit(model: Model, rows: Candidates, first: bool) -> Model:
             cost = Cost(model, rows, objective, scale=self.scale)
             begins = [model.params.with_free(start) for start in starts] if first else [model.params]
-            ends = [descend(cost.value_and_grad, begin, recipe.pull) for begin in begins]
+            ends = [descend(cost.value_and_grad, begin, recipe.pull / len(queries)) for begin in begins]
             return model.at(model.params.with_free(min(ends, key=lambda end: end[0])[1]))
 
         return self._until_no_stranger(fit, self.model, self.few, queries)
 
-    def _climb(self, begun: Model, seen: Mask, queries: Ints) -> Model:
-        """Up the measure itself, by line searches."""
+    def _climb(self, begun: Model, pull: float, queries: Ints) -> Model:
+        """Up the measure itself, by line searches: of the rows that were not judged, only the first ranks count."""
 
         def fit(model: Model, rows: Candidates, first: bool) -> Model:
-            return model.at(model.params.with_free(climb(Metric(model, rows, self.measure))))
+            return model.at(model.params.with_free(climb(Metric(model, rows, self.measure), pull / len(queries))))
 
-        return self._until_no_stranger(fit, begun, seen, queries)[0]
+        return self._until_no_stranger(fit, begun, self.best | (self._ranks(begun) < self.top), queries)
 
     def _until_no_stranger(
         self, fit: Callable[[Model, Candidates, bool], Model], model: Model, seen: Mask, queries: Ints
-    ) -> tuple[Model, Mask]:
-        """Fit, add the rows that come up, and go on from there; the model and the rows that it has seen."""
+    ) -> Model:
+        """Fit, add the rows that come up, and go on from there."""
         mine = np.zeros(self.rows.queries, bool)
         mine[queries] = True
         own = np.repeat(mine, self.rows.sizes)
         for number in range(ROUNDS):
             model = fit(model, self.rows.take(seen & own).select(queries), number == 0)
             rank = self._ranks(model)
-            if not (own & ~seen & (rank < STRANGERS)).any():
+            if not (own & ~seen & (rank < self.top // 2)).any():
                 break
-            seen = seen | (rank < TOP)
-        return model, seen
+            seen = seen | (rank < self.top)
+        return model
 
     def _ranks(self, model: Model) -> Ints:
         """The rank of each row in its query, from 0."""
@@ -171,12 +221,21 @@ class Fits:
         rank[order] = np.arange(len(self.rows)) - np.repeat(self.rows.offsets[:-1], self.rows.sizes)
         return rank
 
+    @property
+    def top(self) -> int:
+        """How many first ranks of a query a fit looks at."""
+        return DEEP if self.measure.depth is None else min(max(TOP, 2 * self.measure.depth), DEEP)
+
+    @cached_property
+    def best(self) -> Mask:
+        """The judged rows and those of the first ranks."""
+        return ~np.isnan(self.rows.labels) | (self._ranks(self.model) < self.top)
+
     @cached_property
     def few(self) -> Mask:
-        """The rows that a fit looks at first."""
-        below = np.maximum(self.rows.sizes - TOP, 1)[self.rows.query_of_rows()]
-        drawn = np.random.default_rng(self.seed).random(len(self.rows)) < MORE / below
-        return ~np.isnan(self.rows.labels) | (self._ranks(self.model) < TOP) | drawn
+        """The rows that a gradient looks at first: these, and some at random."""
+        below = np.maximum(self.rows.sizes - self.top, 1)[self.rows.query_of_rows()]
+        return self.best | (np.random.default_rng(self.seed).random(len(self.rows)) < MORE / below)
 
     @cached_property
     def scale(self) -> float:

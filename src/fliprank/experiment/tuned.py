@@ -88,8 +88,10 @@ class Outcome:
                 "free": list(tuned.free_names),
                 "as_good": {name: [found.low, found.high] for name, found in self.ranges.items()},
             },
-            "recipe": str(self.tuned.recipe),
-            "recipes": {str(recipe): value for recipe, value in self.tuned.tried.items()},
+            "ways": [
+                {"way": str(way), "held_out": value, "weight": self.tuned.weights.get(way, 0.0)}
+                for way, value in self.tuned.tried.items()
+            ],
             "new_documents": list(self.rounds),
             "notes": list(self.notes),
             "settings": self.settings,
@@ -150,7 +152,7 @@ def _until_stable(model: Model, task: Task, depth: int, **options: Any) -> tuple
         if new == 0:
             break
         task = wider
-        tuned = replace(tune(model, task.train.rows, **{**options, "recipes": [tuned.recipe]}), tried=tuned.tried)
+        tuned = replace(tune(model, task.train.rows, **{**options, "recipes": tuned.weights}), tried=tuned.tried)
     return tuned, task, tuple(rounds)
 
 

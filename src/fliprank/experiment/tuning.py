@@ -7,7 +7,6 @@ from a second cross-validation around all of that (nested, by query), or from te
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +16,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.errors import InputError, UsageError
 from fliprank.experiment.parameter_settings import ParameterSettings
 from fliprank.experiment.ranges import Range, as_good_ranges
-from fliprank.experiment.recipes import AS_IT_IS, Fits, Note, Recipe, choose, folds_of
+from fliprank.experiment.recipes import AS_IT_IS, Fits, Note, Recipe, Recipes, folds_of
 from fliprank.experiment.training import DEFAULT_MEASURE
 from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
@@ -25,8 +24,8 @@ from fliprank.objectives import parse_objective
 
 __all__ = ["CrossValidated", "Tuned", "cross_validate", "prepare", "recipes_for", "tune"]
 
-HOLDS = (0.001, 0.005)
-"""How firmly a gradient holds parameters to their defaults; how firmly is best, held-out queries say."""
+HOLDS, CLIMBING = (0.1, 1.0), 0.3
+"""How firmly gradients, and line searches, hold parameters to their defaults, in queries (`Recipe.pull`)."""
 
 INNER = 3
 """Folds of the inner cross-validation, where one is nested in another."""
@@ -41,9 +40,9 @@ class Tuned:
 
     model: Model
     default: Model
-    recipe: Recipe
     measure: Measure
     rows: Candidates
+    weights: dict[Recipe, float]
     tried: dict[Recipe, float] = field(default_factory=dict)
 
     def ranges(self, confidence: float = 0.95) -> dict[str, Range]:
@@ -64,7 +63,7 @@ def tune(
     *,
     measure: str | Measure = DEFAULT_MEASURE,
     settings: ParameterSettings | None = None,
-    recipes: Sequence[Recipe] | None = None,
+    recipes: Recipes | None = None,
     folds: int = 5,
     starts: int = 2,
     seed: int = 0,
@@ -77,14 +76,11 @@ def tune(
     With one recipe there is nothing to choose, and nothing is held out.
     """
     chosen = parse_measure(measure)
-    ways = tuple(recipes_for(chosen) if recipes is None else recipes)
-    ready = prepare(model, rows, settings)
-    work = Fits(ready, rows, chosen, starts, seed, jobs, note)
-    found = work.held_out(ways, np.arange(rows.queries), folds) if len(ways) > 1 else {}
-    recipe = choose(found, chosen) if found else ways[0]
-    (fitted,) = work.all([(recipe, np.arange(rows.queries))], "the last fit")
-    tried = {way: chosen.aggregate(values) for way, values in found.items()}
-    return Tuned(fitted, ready, recipe, chosen, rows, tried)
+    work = Fits(prepare(model, rows, settings), rows, chosen, starts, seed, jobs, note)
+    ways = recipes_for(chosen) if recipes is None else recipes
+    found = work.blend(ways, np.arange(rows.queries), folds, ("weighing ways", "the last fits"))
+    tried = {way: chosen.aggregate(values) for way, values in found.held_out.items()}
+    return Tuned(found.model, work.model, chosen, rows, found.weights, tried)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +89,7 @@ class CrossValidated:
 
     default: Floats
     tuned: Floats
-    recipes: tuple[Recipe, ...]
+    weights: tuple[dict[Recipe, float], ...]
 
 
 def cross_validate(
@@ -102,7 +98,7 @@ def cross_validate(
     *,
     measure: str | Measure = DEFAULT_MEASURE,
     settings: ParameterSettings | None = None,
-    recipes: Sequence[Recipe] | None = None,
+    recipes: Recipes | None = None,
     folds: int = 5,
     starts: int = 2,
     seed: int = 0,
@@ -114,18 +110,16 @@ def cross_validate(
     Nested: a fold's recipe is chosen by cross-validation (of three folds) within the other folds.
     """
     chosen = parse_measure(measure)
-    ways = tuple(recipes_for(chosen) if recipes is None else recipes)
-    ready = prepare(model, rows, settings)
-    work = Fits(ready, rows, chosen, starts, seed, jobs, note)
-    tuned, picked = np.empty(len(rows)), []
+    work = Fits(prepare(model, rows, settings), rows, chosen, starts, seed, jobs, note)
+    ways = recipes_for(chosen) if recipes is None else recipes
+    tuned, weights = np.empty(len(rows)), []
     owner = rows.query_of_rows()
     for number, held in enumerate(folds_of(rows.queries, folds, seed)):
-        seen = np.setdiff1d(np.arange(rows.queries), held)
-        what = f"fold {number + 1} of {folds}"
-        picked.append(choose(work.held_out(ways, seen, INNER, what), chosen) if len(ways) > 1 else ways[0])
-        (fitted,) = work.all([(picked[-1], seen)], what)
-        tuned[np.isin(owner, held)] = fitted.score(rows.select(np.sort(held)))
-    return CrossValidated(ready.score(rows), tuned, tuple(picked))
+        seen, what = np.setdiff1d(np.arange(rows.queries), held), f"fold {number + 1} of {folds}"
+        found = work.blend(ways, seen, INNER, (what, what))
+        tuned[np.isin(owner, held)] = found.model.score(rows.select(np.sort(held)))
+        weights.append(found.weights)
+    return CrossValidated(work.model.score(rows), tuned, tuple(weights))
 
 
 def prepare(model: Model, rows: Candidates, settings: ParameterSettings | None = None) -> Model:
@@ -148,8 +142,8 @@ def recipes_for(measure: Measure, method: str = "auto", objective: str | None = 
     soft = SOFT.get(type(measure).__name__, "softndcg") + "(sigma=0.3)"
     objectives = ("ranknet", soft) if objective is None else (str(parse_objective(objective)),)
     gradients = [Recipe(each, hold) for each in objectives for hold in HOLDS]
-    climbs = [Recipe(each, HOLDS[0], climb=True) for each in objectives]
-    line = [Recipe(climb=True)]
+    climbs = [Recipe(each, CLIMBING, climb=True) for each in objectives]
+    line = [Recipe("", CLIMBING, climb=True)]
     ways = {"auto": [*line, *gradients, *climbs], "gradient": gradients, "line": line}
     if method not in ways:
         raise UsageError(f"unknown method {method!r}; there are {', '.join(ways)}")

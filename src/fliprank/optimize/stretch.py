@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from fliprank.arrays import Floats
 from fliprank.models.parameters import Parameters
-from fliprank.optimize.metric import GAIN, Metric
+from fliprank.optimize.metric import GAIN, Metric, thread_map
 
 __all__ = ["Stretch", "climb", "descend"]
 
@@ -87,40 +87,45 @@ def descend(
     return float(end.fun), stretch.outer(end.x)
 
 
-def climb(metric: Metric, samples: int = 6, epochs: int = 6) -> Floats:
+def climb(metric: Metric, pull: float = 0.0, samples: int = 6, epochs: int = 6) -> Floats:
     """The free parameters after line searches on the measure itself, from where the model is.
 
     Taylor et al. 2006, section 2.2, with two changes: steps are taken in what a descent sees, and each coordinate
     starts from where the one before it ended. `samples` points to either side of it reach half way between two bounds,
     or a factor of e; the reach is halved after an epoch without gain. The middle of equally good neighbours is taken.
+    As in a descent, `pull` holds parameters to their defaults.
     """
     stretch = Stretch.of(metric.model.params)
     seen = stretch.inner(metric.model.params.free_values)
     with np.errstate(invalid="ignore"):
         between = (stretch.high - stretch.low) / 2
     reach = np.where(stretch.logarithmic | ~np.isfinite(between), 1.0, between)
-    best = metric.at(stretch.outer(seen))
-    for _ in range(epochs):
-        begun, value = seen, best
-        for along in np.diag(reach):
-            seen, best = _search(metric, stretch, seen, best, along, samples)
-        if np.count_nonzero(seen - begun) > 1:  # the promising direction
-            seen, best = _search(metric, stretch, seen, best, seen - begun, samples)
-        if best <= value + GAIN:
-            reach = reach / 2
-    return stretch.outer(seen)
-
-
-def _search(
-    metric: Metric, stretch: Stretch, seen: Floats, best: float, along: Floats, samples: int
-) -> tuple[Floats, float]:
-    """(where, value) of the best point on a line, if it is better than `best`."""
     steps = np.linspace(-1, 1, 2 * samples + 1)[:, None]
-    points = np.clip(seen + steps * along, stretch.low, stretch.high)
-    found = np.array([metric.at(stretch.outer(point)) for point in points])
-    if found.max() <= best + GAIN:
-        return seen, best
-    return points[_middle_of_best(found)], float(found.max())
+
+    def worth(seen: Floats) -> float:
+        away = seen - stretch.centre
+        return metric.at(stretch.outer(seen)) - pull * float(away @ away)
+
+    best = worth(seen)
+    with thread_map() as each:
+
+        def search(seen: Floats, best: float, along: Floats) -> tuple[Floats, float]:
+            """(where, value) of the best point on a line, if it is better than `best`."""
+            points = np.clip(seen + steps * along, stretch.low, stretch.high)
+            found = np.array(list(each(worth, points)))
+            if found.max() <= best + GAIN:
+                return seen, best
+            return points[_middle_of_best(found)], float(found.max())
+
+        for _ in range(epochs):
+            begun, value = seen, best
+            for along in np.diag(reach):
+                seen, best = search(seen, best, along)
+            if np.count_nonzero(seen - begun) > 1:  # the promising direction
+                seen, best = search(seen, best, seen - begun)
+            if best <= value + GAIN:
+                reach = reach / 2
+    return stretch.outer(seen)
 
 
 def _middle_of_best(found: Floats) -> int:
