@@ -56,8 +56,10 @@ def features(
     if (docs is None) == (index is None) or queries is None:
         raise UsageError("give --docs or --index, one of them, and --queries; or --beir")
     from fliprank import console
+    from fliprank.data.files import check_writable
     from fliprank.text.features import feature_rows
 
+    check_writable(out)
     source = _index(docs, index, fields)
     with console.working("features"):
         rows = feature_rows(source, queries, qrels, select=select, depth=depth)

@@ -35,11 +35,13 @@ def rank(
     out: Annotated[Path, typer.Option(help="The TREC run to write; .gz is gzipped.")] = Path("run.trec"),
 ) -> None:
     """Rank rows, or the documents of an index, with a trained model, as a TREC run."""
+    from fliprank.data.files import check_writable
     from fliprank.data.trec import write_run
     from fliprank.models import load_model
 
     if (rows is None) == (index is None) or (index is None) != (queries is None):
         raise UsageError("give rows, or --index and --queries")
+    check_writable(out)
     trained = load_model(model / "model" if (model / "model").is_dir() else model)
     run = _of_rows(trained, rows) if rows is not None else _of_index(trained, index or Path(), queries or Path(), depth)
     write_run(out, run)
