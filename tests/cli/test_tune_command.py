@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fliprank.data.builtin import collection
 from fliprank.models import load_model
 
 DOCS = [
@@ -97,14 +98,17 @@ def test_files_in_a_table_and_a_folder_out(files: dict[str, Path], tmp_path: Pat
         (["FULL", "--test", "TRAIN"], 1, "test queries are training queries too"),
         (["FULL", "--model", "stack"], 2, "columns of the documents"),
         (["FULL", "--stopwords", "klingon"], 2, "klingon"),
-        (["FULL", "--folds", "9"], 2, "9 folds of 5 queries"),
+        (["FULL", "--folds", "9"], 2, "9 folds of 5 queries: give more judgements, --folds 5, or --no-cross-validate"),
+        (["FULL", "--measure", "AP(rel=3)"], 1, "AP(rel=3) is 0 on all training queries"),
+        (["--beir", "BEIR", "--split", "dev"], 1, "no judgements of the split 'dev' (there are: test, train)"),
+        (["FULL", "--seed", "-1"], 2, "--seed"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(
     files: dict[str, Path], tmp_path: Path, change: list[str], code: int, said: str
 ) -> None:
     full = ["--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
-    names = {"DOCS": [files["docs.jsonl"]], "FULL": full, "TRAIN": [files["train.qrels"]]}
+    names = {"DOCS": [files["docs.jsonl"]], "FULL": full, "TRAIN": [files["train.qrels"]], "BEIR": [collection()]}
     arguments = [each for given in change for each in names.get(given, [given])]
     done = fliprank_does("tune", *arguments, "--out", tmp_path / "out")
     assert done.returncode == code, done.stderr
@@ -120,6 +124,11 @@ def test_what_is_wrong_is_said_in_one_line(
         ("queries.tsv", "q0 red shoes\n", "queries.tsv, line 1"),
         ("train.qrels", "zz 0 d1 1\n", "no query has judgements"),
         ("train.qrels", "q0 0 d1\n", "train.qrels, line 1"),
+        ("train.qrels", "q0 0 d1 0\nq1 0 d2 0\n", "train.qrels: no label is above 0"),
+        ("train.qrels", "q0 0 d1 -1\nq1 0 d2 -1\n", "train.qrels: all labels are negative"),
+        ("train.qrels", "q0 0 d1 1\n", "one training query"),
+        ("train.qrels", "q0 0 d1 1100\nq1 0 d2 1\n", "query q0: nDCG(dcg='exp-log2')@10 is not a number"),
+        ("queries.tsv", "q0\tthe of\nq1\tzyx\n", "q0 is 'the of'; are stemmer and stop words"),
     ],
 )
 def test_broken_files_are_named(files: dict[str, Path], tmp_path: Path, name: str, text: str, said: str) -> None:
@@ -129,6 +138,32 @@ def test_broken_files_are_named(files: dict[str, Path], tmp_path: Path, name: st
     assert done.returncode == 1, done.stderr
     assert said in done.stderr
     assert not list(tmp_path.glob("out/*.index")) or name != "docs.jsonl"
+
+
+@pytest.mark.parametrize("name", ["queries.tsv", "train.qrels", "test.qrels"])
+def test_queries_and_judgements_are_looked_at_before_documents(
+    files: dict[str, Path], tmp_path: Path, name: str
+) -> None:
+    files[name].write_text("nonsense\n")
+    given = ["--docs", tmp_path / "nowhere", "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
+    done = fliprank_does("tune", *given, "--test", files["test.qrels"], "--out", tmp_path / "out")
+    assert done.returncode == 1
+    assert f"{name}, line 1" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_odd_about_judgements_is_told(files: dict[str, Path], tmp_path: Path) -> None:
+    with files["train.qrels"].open("a") as file:
+        file.write("q0 0 d2 -1\nq5 0 d1 0\n")
+    files["queries.tsv"].write_text(files["queries.tsv"].read_text().replace("red hats hats", "zyx"))
+    given = ["--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
+    done = fliprank_does(
+        "tune", *given, "--method", "line", "--folds", "2", "--no-cross-validate", "--out", tmp_path / "o"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "train.qrels: 1 labels are negative, which says: not judged" in done.stdout
+    assert "train.qrels: 1 of 6 queries have no relevant document: q5" in done.stdout
+    assert "train.qrels: 1 of 6 queries have no term in the index: q1" in done.stdout
 
 
 def test_judgements_of_unknown_documents_are_counted_and_told(files: dict[str, Path], tmp_path: Path) -> None:

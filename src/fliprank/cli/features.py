@@ -52,7 +52,9 @@ def features(
     if beir is not None:
         if docs or index or queries or qrels:
             raise UsageError("--beir stands for --docs, --queries and --qrels: give one or the others")
-        docs, queries, qrels = beir, beir, beir / "qrels" / f"{split}.tsv"
+        from fliprank.data.beir import find_split
+
+        docs, queries, qrels = beir, beir, find_split(beir, split)
     if (docs is None) == (index is None) or queries is None:
         raise UsageError("give --docs or --index, one of them, and --queries; or --beir")
     from fliprank import console

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fliprank.cli.app import app
-from fliprank.errors import UsageError
+from fliprank.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from fliprank.experiment.tuned import Outcome
@@ -85,12 +85,12 @@ def tune(
     depth: Annotated[int, typer.Option(min=1, help="Documents a query to tune on, beside the judged.")] = 1000,
     folds: Annotated[int, typer.Option(min=2, help="Of the cross-validations.")] = 5,
     cross_validate: Annotated[bool, typer.Option(help="Prove it by nested cross-validation.")] = True,
-    seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of all random numbers.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for model, figures, runs and index.")] = Path("tuned"),
 ) -> None:
     """Set the parameters of a ranking function from relevance judgements, and prove that it is better."""
     from fliprank import console
-    from fliprank.experiment import tuned, tuning
+    from fliprank.experiment import tuned, tuning, tuning_task
     from fliprank.experiment.parameter_settings import read_settings
     from fliprank.experiment.trained import check_folder
     from fliprank.measures import parse_measure
@@ -105,6 +105,8 @@ def tune(
         task = _from_terms(terms, test, docs or queries or qrels or beir)
     else:
         task = _from_documents(docs, queries, qrels, beir, split, test, fields, (stemmer, stopwords), depth, folder)
+    tuning_task.check_measure(task, chosen)
+    _check_folds(task.train.rows.queries, folds, cross_validate)
     options: dict[str, Any] = {"settings": settings, "recipes": recipes, "seed": seed}
     outcome = tuned.tune_and_write(
         model_named(model.value, task),
@@ -119,6 +121,15 @@ def tune(
     )
     show_outcome(outcome)
     console.show(f"written: {folder / 'result.json'}")
+
+
+def _check_folds(queries: int, folds: int, cross_validate: bool) -> None:
+    """An error before the tuning, not at its end, where there are too few queries to hold some out."""
+    if queries < 2:
+        raise InputError("one training query: at least 2 are needed, since queries are held out to choose how to tune")
+    if cross_validate and (folds > queries or queries - -(-queries // folds) < 2):
+        fewer = f" --folds {queries}," if queries > 2 else ""
+        raise UsageError(f"{folds} folds of {queries} queries: give more judgements,{fewer} or --no-cross-validate")
 
 
 def show_outcome(outcome: Outcome) -> None:
@@ -165,19 +176,21 @@ def _from_documents(
     folder: Path,
 ) -> Task:
     from fliprank import console
-    from fliprank.experiment.tuning_task import open_index, task_of_documents
+    from fliprank.data.beir import find_split
+    from fliprank.experiment.tuning_task import open_index, read_questions, task_of_questions
     from fliprank.text.analysis import Analyzer
 
     held_out: Path | None = None if test is None else Path(test)
     if beir is not None:
         if docs or queries or qrels:
             raise UsageError("--beir stands for --docs, --queries and --qrels: give one or the others")
-        docs, queries, qrels = beir, beir, beir / "qrels" / f"{split}.tsv"
-        held_out = None if test is None else beir / "qrels" / f"{test}.tsv"
+        docs, queries, qrels = beir, beir, find_split(beir, split)
+        held_out = None if test is None else find_split(beir, test)
     if docs is None or queries is None or qrels is None:
         raise UsageError("give --docs, --queries and --qrels, or --beir, or --terms")
     stemmer, stopwords = (None if name == "none" else name for name in analysis)
     analyzer = Analyzer(stemmer=stemmer, stopwords=stopwords)
+    asked = read_questions(queries, qrels, held_out)
     with console.counting("indexing") as progress:
         index = open_index(docs, folder, _listed(fields), analyzer, progress)
-    return task_of_documents(index, queries, qrels, held_out, depth)
+    return task_of_questions(index, asked, depth)

@@ -30,7 +30,7 @@ from fliprank.data.files import StrPath, read_chunks, resolve
 from fliprank.data.trec import Qrels, read_qrels
 from fliprank.errors import InputError
 
-__all__ = ["Beir", "json_objects", "read_beir", "read_documents"]
+__all__ = ["Beir", "find_split", "json_objects", "read_beir", "read_documents"]
 
 _BOM = b"\xef\xbb\xbf"
 _HINT = 'a line is a JSON object such as {"_id": "d1", "text": "..."}'
@@ -55,7 +55,7 @@ def read_beir(folder: StrPath, split: str = "test") -> Beir:
     if not root.is_dir():
         raise InputError("no such folder", path=root)
     corpus, source = resolve(root / "corpus.jsonl"), resolve(root / "queries.jsonl")
-    qrels = read_qrels(_find_split(root / "qrels", split))
+    qrels = read_qrels(find_split(root, split))
     frame = read_documents(source)
     if "text" not in frame.columns or frame["text"].dtype != pl.String or frame["text"].has_nulls():
         _complain(source, field="text")
@@ -88,7 +88,9 @@ def read_documents(path: StrPath) -> pl.DataFrame:
     return frame.with_columns(ids.alias("_id"))
 
 
-def _find_split(folder: Path, split: str) -> Path:
+def find_split(root: StrPath, split: str) -> Path:
+    """The file of judgements of a split; an error lists the splits that there are."""
+    folder = Path(root) / "qrels"
     try:
         return resolve(folder / f"{split}.tsv")
     except InputError as error:
