@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from fliprank.data.builtin import collection
+from fliprank.data.parquet import read_parquet
 from fliprank.models import load_model
+from fliprank.text.index import Index
 
 DOCS = [
     {"_id": "d1", "title": "Red shoes", "body": "Shoes in red for long walks on stone and sand"},
@@ -175,6 +177,71 @@ def test_judgements_of_unknown_documents_are_counted_and_told(files: dict[str, P
     )
     assert done.returncode == 0, done.stderr
     assert "judged documents are not in the index: nowhere" in done.stdout
+
+
+def quick(files: dict[str, Path], out: Path, *options: str | Path) -> subprocess.CompletedProcess[str]:
+    given = ["--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
+    few = ["--method", "line", "--folds", "2", "--no-cross-validate"]
+    return fliprank_does("tune", *given, *few, *options, "--out", out)
+
+
+def test_link_text_is_a_field_and_links_give_pagerank(files: dict[str, Path], tmp_path: Path) -> None:
+    anchors, links = tmp_path / "anchors.tsv", tmp_path / "links.tsv"
+    anchors.write_text("d1\tred footwear\nd1\tboots\nd2\thats\n")
+    links.write_text("d1\td2\nd3\td2\nd2\td1\n")
+    done = quick(files, tmp_path / "out", "--model", "stack", "--anchors", anchors, "--links", links)
+    assert (done.returncode, done.stderr) == (0, "")
+    names = load_model(tmp_path / "out" / "model").params.names
+    assert {"title.w", "anchor.w", "pagerank.weight"} <= set(names)
+    anchors.write_text("d1\tboots\n")
+    assert quick(files, tmp_path / "out", "--anchors", anchors).returncode == 0
+    assert len(list((tmp_path / "out").glob("*.index"))) == 2
+    built = ["features", "--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--links", links]
+    done = fliprank_does(*built, "--stemmer", "german", "--select", "title.bm25", "--out", tmp_path / "f.parquet")
+    assert done.returncode == 0, done.stderr
+    assert read_parquet(tmp_path / "f.parquet").feature_names == ("pagerank", "title.bm25")
+
+
+def test_stop_words_follow_the_stemmer_or_come_from_a_file(files: dict[str, Path], tmp_path: Path) -> None:
+    stop = tmp_path / "stop.txt"
+    stop.write_text("\ufeffred | a colour\n\n| nothing\nhats\n")
+    for options, wanted in (
+        (["--stemmer", "german"], {"stopwords": None, "stemmer": "german"}),
+        (["--stemmer", "none", "--stopwords", "english"], {"stopwords": "english", "stemmer": None}),
+        (["--stopwords", stop], {"stopwords": ["red", "hats"], "stemmer": "english"}),
+    ):
+        out = tmp_path / f"out{len(wanted['stemmer'] or '')}"
+        done = quick(files, out, *options)
+        assert done.returncode == 0, done.stderr
+        [index] = out.glob("*.index")
+        assert Index.open(index).analyzer.to_json() == {"lowercase": True, **wanted}
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "part"])
+def test_a_damaged_index_is_built_again(files: dict[str, Path], tmp_path: Path, damage: str) -> None:
+    out = tmp_path / "out"
+    assert quick(files, out).returncode == 0
+    [index] = out.glob("*.index")
+    good = index.read_bytes()
+    if damage == "part":  # what a kill -9 leaves while the index is written, and no result yet
+        index.rename(out / f".{index.name}.x1.part")
+        (out / "result.json").unlink()
+    else:
+        index.write_bytes(good[:-200] if damage == "cut" else good[:-1000] + bytes([good[-1000] ^ 1]) + good[-999:])
+        ranked = fliprank_does("rank", out, "--index", out, "--queries", files["queries.tsv"], "--out", tmp_path / "r")
+        assert (ranked.returncode, "damaged" in ranked.stderr) == (1, True)
+        assert not (tmp_path / "r").exists()
+    assert quick(files, out).returncode == 0
+    assert index.read_bytes() == good
+
+
+def test_an_id_that_no_run_can_hold_is_told_before_the_tuning(files: dict[str, Path], tmp_path: Path) -> None:
+    with files["docs.jsonl"].open("a") as file:
+        file.write('{"_id": "a b", "title": "red"}\n')
+    done = quick(files, tmp_path / "out")
+    assert done.returncode == 1
+    assert "docs.jsonl: the id 'a b' has white space" in done.stderr
+    assert not (tmp_path / "out" / "model").exists()
 
 
 def test_the_demo_shows_that_tuning_helps_on_held_out_queries(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fliprank.cli.app import app
+from fliprank.cli.documents import Anchors, Docs, Fields, Links, Making, Stemmer, Stopwords
 from fliprank.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ Examples:
   fliprank tune --docs docs.jsonl --queries queries.tsv --qrels qrels.txt --test test-qrels.txt --out tuned
 
   fliprank tune --beir scifact --split train --test test --model bm25f --out tuned
+
+  fliprank tune --docs seiten.jsonl --queries anfragen.tsv --qrels qrels.txt --stemmer german --anchors links.tsv
 
   fliprank tune --terms train.jsonl --test dev.jsonl --model stack --share b --fix k=1.2 --bounds title.w=0:10
 
@@ -52,13 +55,9 @@ class Way(StrEnum):
     line = "line"
 
 
-def _listed(value: str | None) -> list[str] | None:
-    return None if value is None else [part.strip() for part in value.split(",") if part.strip()]
-
-
 @app.command(epilog=TUNE_EXAMPLES)
 def tune(
-    docs: Annotated[Path | None, typer.Option(help="Documents: JSON lines, Parquet or TREC; plain or .gz.")] = None,
+    docs: Docs = None,
     queries: Annotated[Path | None, typer.Option(help="Queries: JSON lines (_id, text), or id, tab, text.")] = None,
     qrels: Annotated[Path | None, typer.Option(help="Judgements: TREC or BEIR qrels.")] = None,
     beir: Annotated[Path | None, typer.Option(help="Instead of these three: a folder in BEIR's layout.")] = None,
@@ -67,9 +66,11 @@ def tune(
     test: Annotated[
         str | None, typer.Option(help="Held-out queries: other qrels, a split of --beir, or other --terms.")
     ] = None,
-    fields: Annotated[str | None, typer.Option(help="Fields of the documents, such as title,body,anchor.")] = None,
-    stemmer: Annotated[str, typer.Option(help="Snowball language, or none.")] = "english",
-    stopwords: Annotated[str, typer.Option(help="english or none.")] = "english",
+    fields: Fields = None,
+    anchors: Anchors = None,
+    links: Links = None,
+    stemmer: Stemmer = "english",
+    stopwords: Stopwords = None,
     model: Annotated[Function, typer.Option(help="What to tune; stack: BM25F and the documents' columns.")] = (
         Function.bm25f
     ),
@@ -104,7 +105,8 @@ def tune(
     if terms is not None:
         task = _from_terms(terms, test, docs or queries or qrels or beir)
     else:
-        task = _from_documents(docs, queries, qrels, beir, split, test, fields, (stemmer, stopwords), depth, folder)
+        making = Making(fields, stemmer, stopwords, anchors, links)
+        task = _from_documents(docs, queries, qrels, beir, split, test, making, depth, folder)
     tuning_task.check_measure(task, chosen)
     _check_folds(task.train.rows.queries, folds, cross_validate)
     options: dict[str, Any] = {"settings": settings, "recipes": recipes, "seed": seed}
@@ -170,15 +172,13 @@ def _from_documents(
     beir: Path | None,
     split: str,
     test: str | None,
-    fields: str | None,
-    analysis: tuple[str, str],
+    making: Making,
     depth: int,
     folder: Path,
 ) -> Task:
     from fliprank import console
     from fliprank.data.beir import find_split
     from fliprank.experiment.tuning_task import open_index, read_questions, task_of_questions
-    from fliprank.text.analysis import Analyzer
 
     held_out: Path | None = None if test is None else Path(test)
     if beir is not None:
@@ -188,9 +188,8 @@ def _from_documents(
         held_out = None if test is None else find_split(beir, test)
     if docs is None or queries is None or qrels is None:
         raise UsageError("give --docs, --queries and --qrels, or --beir, or --terms")
-    stemmer, stopwords = (None if name == "none" else name for name in analysis)
-    analyzer = Analyzer(stemmer=stemmer, stopwords=stopwords)
+    analyzer = making.analyzer()
     asked = read_questions(queries, qrels, held_out)
     with console.counting("indexing") as progress:
-        index = open_index(docs, folder, _listed(fields), analyzer, progress)
+        index = open_index(docs, folder, making.wanted, analyzer, progress, anchors=making.anchors, links=making.links)
     return task_of_questions(index, asked, depth)

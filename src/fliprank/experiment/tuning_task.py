@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +20,13 @@ from fliprank.data.ids import Ids, match
 from fliprank.data.statistics import read_statistics
 from fliprank.data.store import content_digest
 from fliprank.data.trec import Qrels, Run, read_qrels
+from fliprank.data.triples import first_unfit
 from fliprank.errors import InputError, UsageError
 from fliprank.measures import Measure
 from fliprank.models import Model
 from fliprank.text.analysis import Analyzer
 from fliprank.text.candidates import told
-from fliprank.text.index import Index, Progress
+from fliprank.text.index import VERSION, Index, Progress
 from fliprank.text.queries import read_queries
 
 __all__ = [
@@ -175,16 +177,37 @@ def check_measure(task: Task, measure: Measure) -> None:
 
 
 def open_index(
-    docs: StrPath, folder: Path, fields: Sequence[str] | None, analyzer: Analyzer, progress: Progress | None = None
+    docs: StrPath,
+    folder: Path,
+    fields: Sequence[str] | None,
+    analyzer: Analyzer,
+    progress: Progress | None = None,
+    *,
+    anchors: StrPath | None = None,
+    links: StrPath | None = None,
 ) -> Index:
     """The index of these documents in `folder`: as it is there, or built. Its name tells of which documents it is."""
     source = resolve(Path(docs) / "corpus.jsonl" if Path(docs).is_dir() else docs)
-    made_of = f"{content_digest(source)} {fields} {analyzer}"
+    files = [None if path is None else content_digest(resolve(path)) for path in (source, anchors, links)]
+    made_of = f"{VERSION} {files} {fields} {analyzer}"
     place = folder / f"documents-{blake2b(made_of.encode(), digest_size=6).hexdigest()}.index"
-    if place.exists():
-        return Index.open(place)
-    folder.mkdir(parents=True, exist_ok=True)
-    return Index.build(source, place, fields=fields, analyzer=analyzer, progress=progress)
+    index = _opened(place)
+    if index is None:
+        folder.mkdir(parents=True, exist_ok=True)
+        how: dict[str, Any] = {"fields": fields, "analyzer": analyzer, "anchors": anchors, "links": links}
+        index = Index.build(source, place, progress=progress, **how)
+    if (bad := first_unfit(*index.docids.arrays)) >= 0:
+        hint = "runs and qrels are parted by it: give the document another id"
+        raise InputError(f"the id {index.docids[bad]!r} has white space", path=source, hint=hint)
+    return index
+
+
+def _opened(place: Path) -> Index | None:
+    """The index that was built before; None where there is none, or it is damaged or of another version."""
+    try:
+        return Index.open(place, check=True) if place.exists() else None
+    except InputError:
+        return None
 
 
 def pooled(task: Task, model: Model, depth: int = DEPTH, watch: int = 10) -> tuple[Task, int]:

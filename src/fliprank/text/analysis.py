@@ -16,14 +16,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fliprank.arrays import Int32s
+from fliprank.data.files import StrPath, open_text
 from fliprank.errors import InputError, UsageError
 
-__all__ = ["ENGLISH", "Analyzer", "letters"]
+__all__ = ["ENGLISH", "Analyzer", "letters", "read_words"]
 
 ENGLISH = (
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of",
@@ -111,6 +113,15 @@ class Analyzer:
     def odd(self, data: bytes) -> bool:
         """Whether some of these UTF-8 bytes have to go through `plain`."""
         return self.lowercase and not data.isascii() and any(letter.encode() in data for letter in _ODD)
+
+
+def read_words(path: StrPath) -> tuple[str, ...]:
+    """Stop words from a file, one a line; what follows a `|` is a comment, as in Snowball's lists."""
+    if not Path(path).exists():
+        raise UsageError(f"no stop words called {str(path)!r}: there are english, none, or a file of words, one a line")
+    with open_text(path) as lines:
+        words = [line.removeprefix("\ufeff").partition("|")[0].strip() for line in lines]
+    return tuple(dict.fromkeys(word for word in words if word))
 
 
 @lru_cache(maxsize=2)
