@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -242,6 +244,21 @@ def test_an_id_that_no_run_can_hold_is_told_before_the_tuning(files: dict[str, P
     assert done.returncode == 1
     assert "docs.jsonl: the id 'a b' has white space" in done.stderr
     assert not (tmp_path / "out" / "model").exists()
+
+
+def test_ctrl_c_is_told_and_the_index_is_kept(tmp_path: Path) -> None:
+    """The signal comes when the index is there; then it is tuned, which takes longer than a moment."""
+    out = tmp_path / "out"
+    given = ["--docs", collection(), "--queries", collection(), "--qrels", collection() / "qrels" / "train.tsv"]
+    command = [sys.executable, "-m", "fliprank", "tune", *map(str, given), "--out", str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while not list(out.glob("documents-*.index")) and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        printed, said = process.communicate()
+    assert (process.returncode, printed) == (130, "")
+    assert said == "fliprank: interrupted before there was a model; the index is kept\n"
+    assert [path.suffix for path in out.iterdir()] == [".index"]
 
 
 def test_the_demo_shows_that_tuning_helps_on_held_out_queries(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,6 +38,10 @@ Parameters may also be arranged in a TOML file (--parameters FILE):
 
 Afterwards: OUT/result.json (figures), OUT/model (for `fliprank rank`), OUT/tuned.run (for `fliprank evaluate`).
 """
+
+
+INTERRUPTED = 130
+"""The exit code of a command that was ended by Ctrl-C."""
 
 
 class Function(StrEnum):
@@ -102,27 +108,41 @@ def tune(
     )
     chosen = parse_measure(measure)
     recipes = tuning.recipes_for(chosen, method.value, objective)
-    if terms is not None:
-        task = _from_terms(terms, test, docs or queries or qrels or beir)
-    else:
-        making = Making(fields, stemmer, stopwords, anchors, links)
-        task = _from_documents(docs, queries, qrels, beir, split, test, making, depth, folder)
-    tuning_task.check_measure(task, chosen)
-    _check_folds(task.train.rows.queries, folds, cross_validate)
-    options: dict[str, Any] = {"settings": settings, "recipes": recipes, "seed": seed}
-    outcome = tuned.tune_and_write(
-        model_named(model.value, task),
-        task,
-        folder,
-        console.tuning_progress,
-        measure=chosen,
-        folds=folds,
-        cross_validated=cross_validate,
-        depth=depth,
-        **options,
-    )
+    with _telling_what_is_kept(folder):
+        if terms is not None:
+            task = _from_terms(terms, test, docs or queries or qrels or beir)
+        else:
+            making = Making(fields, stemmer, stopwords, anchors, links)
+            task = _from_documents(docs, queries, qrels, beir, split, test, making, depth, folder)
+        tuning_task.check_measure(task, chosen)
+        _check_folds(task.train.rows.queries, folds, cross_validate)
+        options: dict[str, Any] = {"settings": settings, "recipes": recipes, "seed": seed}
+        outcome = tuned.tune_and_write(
+            model_named(model.value, task),
+            task,
+            folder,
+            console.tuning_progress,
+            measure=chosen,
+            folds=folds,
+            cross_validated=cross_validate,
+            depth=depth,
+            **options,
+        )
     show_outcome(outcome)
     console.show(f"written: {folder / 'result.json'}")
+    if cross_validate and outcome.cross_validated is None:
+        raise typer.Exit(INTERRUPTED)
+
+
+@contextmanager
+def _telling_what_is_kept(folder: Path) -> Iterator[None]:
+    """Ctrl-C before there is a model: say so, and what need not be done again."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = "the index is kept" if any(folder.glob("documents-*.index")) else "nothing was written"
+        typer.echo(f"fliprank: interrupted before there was a model; {kept}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _check_folds(queries: int, folds: int, cross_validate: bool) -> None:
