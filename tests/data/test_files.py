@@ -104,6 +104,9 @@ def test_a_full_disk_names_the_file_and_leaves_the_old_one(tmp_path: Path) -> No
 def test_where_nothing_can_be_written_is_said_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     check_writable(tmp_path / "new" / "folder")
+    check_writable(tmp_path, folder=True)
+    with pytest.raises(InputError, match="a folder, not a file"):
+        check_writable(tmp_path)
     with pytest.raises(InputError, match="not a folder"):
         check_writable(tmp_path / "file" / "below")
     (tmp_path / "closed").mkdir(mode=0o555)

@@ -32,7 +32,9 @@ Examples:
 def features(
     docs: Docs = None,
     index: Annotated[Path | None, typer.Option(help="Instead: an index of them, or a folder with one.")] = None,
-    queries: Annotated[Path | None, typer.Option(help="Queries: JSON lines (_id, text), or id, tab, text.")] = None,
+    queries: Annotated[
+        Path | None, typer.Option(help="Queries: JSON lines (_id, text), id, tab, text, or TREC topics.")
+    ] = None,
     qrels: Annotated[Path | None, typer.Option(help="Judgements: TREC or BEIR qrels; without, no labels.")] = None,
     beir: Annotated[Path | None, typer.Option(help="Instead of all these: a folder in BEIR's layout.")] = None,
     split: Annotated[str, typer.Option(help="With --beir: whose judgements.")] = "train",

@@ -64,7 +64,9 @@ class Way(StrEnum):
 @app.command(epilog=TUNE_EXAMPLES)
 def tune(
     docs: Docs = None,
-    queries: Annotated[Path | None, typer.Option(help="Queries: JSON lines (_id, text), or id, tab, text.")] = None,
+    queries: Annotated[
+        Path | None, typer.Option(help="Queries: JSON lines (_id, text), id, tab, text, or TREC topics.")
+    ] = None,
     qrels: Annotated[Path | None, typer.Option(help="Judgements: TREC or BEIR qrels.")] = None,
     beir: Annotated[Path | None, typer.Option(help="Instead of these three: a folder in BEIR's layout.")] = None,
     split: Annotated[str, typer.Option(help="With --beir: the judgements to tune on.")] = "train",

@@ -148,9 +148,11 @@ def _renamed(target: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def check_writable(path: StrPath) -> None:
-    """An error, before any work, where nothing could be written to `path` or to folders that are still to be made."""
+def check_writable(path: StrPath, *, folder: bool = False) -> None:
+    """An error, before any work, where the file (or folder) `path` could not be written, or folders not be made for it."""
     place = Path(path)
+    if place.is_dir() and not folder:
+        raise InputError("is a folder, not a file to write", path=path)
     while not place.exists() and place.parent != place:
         place = place.parent
     made = place != Path(path)  # folders are to be made in `place`

@@ -86,7 +86,7 @@ def read_arrays(path: StrPath, *, check: bool = False) -> tuple[dict[str, Any], 
         with open(path, "rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:  # ValueError: an empty file can't be mapped
-        raise InputError(f"can't be read: {error}", path=path) from error
+        raise InputError(f"can't be read: {getattr(error, 'strerror', None) or error}", path=path) from error
     length = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 8], "little")
     start = len(MAGIC) + 8
     if data[: len(MAGIC)] != MAGIC or length > min(len(data) - start, LONGEST_HEADER):

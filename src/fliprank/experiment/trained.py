@@ -111,7 +111,7 @@ def check_folder(folder: StrPath) -> Path:
     path = Path(folder)
     if path.exists() and not path.is_dir():
         raise InputError("is a file, not a folder for results", path=path)
-    check_writable(path)
+    check_writable(path, folder=True)
     found = sorted(path.iterdir()) if path.exists() else []
     strangers = [each.name for each in found if not any(fnmatch(each.name, ours) for ours in OURS)]
     if strangers and not (path / "result.json").exists():
