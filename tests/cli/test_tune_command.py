@@ -13,6 +13,7 @@ import pytest
 
 from fliprank.data.builtin import collection
 from fliprank.data.parquet import read_parquet
+from fliprank.data.statistics import write_statistics
 from fliprank.models import load_model
 from fliprank.text.index import Index
 
@@ -96,6 +97,7 @@ def test_files_in_a_table_and_a_folder_out(files: dict[str, Path], tmp_path: Pat
         (["--docs", "DOCS"], 2, "give --docs, --queries and --qrels, or --beir, or --terms"),
         (["--beir", "nowhere"], 1, "nowhere"),
         (["--terms", "x.jsonl", "--docs", "DOCS"], 2, "--terms stands alone"),
+        (["--terms", "x.jsonl", "--stemmer", "german"], 2, "how to index goes with --docs"),
         (["--beir", "x", "--docs", "DOCS"], 2, "--beir stands for"),
         (["FULL", "--fix", "title.weight=2"], 2, "no parameter is called 'title.weight'; near it: title.w"),
         (["FULL", "--measure", "nDGC@10"], 2, "nDGC@10"),
@@ -244,6 +246,14 @@ def test_an_id_that_no_run_can_hold_is_told_before_the_tuning(files: dict[str, P
     assert done.returncode == 1
     assert "docs.jsonl: the id 'a b' has white space" in done.stderr
     assert not (tmp_path / "out" / "model").exists()
+
+
+def test_a_test_of_term_statistics_is_of_other_queries(files: dict[str, Path], tmp_path: Path) -> None:
+    rows = Index.build(files["docs.jsonl"]).candidates(files["queries.tsv"], files["train.qrels"])
+    write_statistics(tmp_path / "rows.jsonl", rows)
+    done = fliprank_does("tune", "--terms", tmp_path / "rows.jsonl", "--test", tmp_path / "rows.jsonl")
+    assert done.returncode == 1
+    assert "rows.jsonl, query q0: 5 test queries are training queries too" in done.stderr
 
 
 def test_ctrl_c_is_told_and_the_index_is_kept(tmp_path: Path) -> None:

@@ -111,10 +111,10 @@ def tune(
     chosen = parse_measure(measure)
     recipes = tuning.recipes_for(chosen, method.value, objective)
     with _telling_what_is_kept(folder):
+        making = Making(fields, stemmer, stopwords, anchors, links)
         if terms is not None:
-            task = _from_terms(terms, test, docs or queries or qrels or beir)
+            task = _from_terms(terms, test, docs or queries or qrels or beir, making)
         else:
-            making = Making(fields, stemmer, stopwords, anchors, links)
             task = _from_documents(docs, queries, qrels, beir, split, test, making, depth, folder)
         tuning_task.check_measure(task, chosen)
         _check_folds(task.train.rows.queries, folds, cross_validate)
@@ -179,11 +179,13 @@ def model_named(name: str, task: Task) -> Model:
     return kinds[name]()
 
 
-def _from_terms(terms: Path, test: str | None, others: object) -> Task:
+def _from_terms(terms: Path, test: str | None, others: object, making: Making) -> Task:
     from fliprank.experiment.tuning_task import task_of_terms
 
     if others:
         raise UsageError("--terms stands alone: no --docs, --queries, --qrels or --beir beside it")
+    if making != Making():
+        raise UsageError("how to index goes with --docs: a file of term statistics has its fields and terms")
     return task_of_terms(terms, [Path(test)] if test else [])
 
 

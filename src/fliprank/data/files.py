@@ -149,7 +149,7 @@ def _renamed(target: Path) -> Iterator[IO[bytes]]:
 
 
 def check_writable(path: StrPath, *, folder: bool = False) -> None:
-    """An error, before any work, where the file (or folder) `path` could not be written, or folders not be made for it."""
+    """An error, before any work, where the file (or folder) `path` can't be written, nor folders be made for it."""
     place = Path(path)
     if place.is_dir() and not folder:
         raise InputError("is a folder, not a file to write", path=path)

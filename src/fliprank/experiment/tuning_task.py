@@ -6,7 +6,7 @@ index a ranking function can be run over all documents; with term statistics, ov
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -78,7 +78,17 @@ def task_of_terms(train: StrPath, test: Sequence[StrPath] = ()) -> Task:
     parts = [_with_ids(read_statistics(path)) for path in test]
     if len(parts) > 1:
         raise UsageError("one --test file of term statistics at a time")
-    return Task(Queries(_with_ids(read_statistics(train))), Queries(parts[0]) if parts else None)
+    rows = _with_ids(read_statistics(train))
+    if parts:
+        _check_apart(rows.qids.tolist(), parts[0].qids.tolist(), test[0])
+    return Task(Queries(rows), Queries(parts[0]) if parts else None)
+
+
+def _check_apart(train: Iterable[str], test: Iterable[str], path: StrPath) -> None:
+    """An error where a test would be of queries that were tuned on."""
+    if both := set(train) & set(test):
+        hint = "a test must be of other queries"
+        raise InputError(f"{len(both)} test queries are training queries too", path=path, query=min(both), hint=hint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +105,8 @@ def read_questions(queries: StrPath, qrels: StrPath, test: StrPath | None = None
     judged = [(Path(path), read_qrels(path)) for path in (qrels, test) if path is not None]
     for path, each in judged:
         _check_judgements(path, each, texts)
-    if len(judged) > 1 and (both := _known(judged[0][1], texts).keys() & _known(judged[1][1], texts).keys()):
-        raise InputError(
-            f"{len(both)} test queries are training queries too",
-            path=judged[1][0],
-            query=min(both),
-            hint="a test must be of other queries",
-        )
+    if len(judged) > 1:
+        _check_apart(_known(judged[0][1], texts), _known(judged[1][1], texts), judged[1][0])
     return Questions(texts, tuple((path.name, each) for path, each in judged))
 
 
