@@ -27,7 +27,6 @@ __all__ = [
     "explanation",
     "mean_table",
     "outcome_tables",
-    "plain",
     "query_table",
     "show",
     "training_progress",
@@ -62,7 +61,7 @@ def mean_table(result: Evaluation) -> Table:
         cells = [f"{value:.4f}" for value in means.values()]
         several = len(result.values) > 1
         bold = [f"[bold]{c}[/]" if several and means[m] == best[m] else c for m, c in zip(means, cells, strict=True)]
-        table.add_row(plain(run), *bold)
+        table.add_row(_plain(run), *bold)
     return table
 
 
@@ -76,7 +75,7 @@ def comparison_tables(comparisons: list[Comparison], confidence: float) -> list[
         p = (c.p["randomisation"], c.p["t"], c.p["wilcoxon"], c.corrected["holm"], c.corrected["max_t"])
         interval = f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}"
         counts = f"{c.better}/{c.worse}/{c.tied}"
-        tables[c.measure].add_row(plain(c.run), f"{c.difference:+.4f}", interval, counts, *map(_p, p))
+        tables[c.measure].add_row(_plain(c.run), f"{c.difference:+.4f}", interval, counts, *map(_p, p))
     return list(tables.values())
 
 
@@ -85,7 +84,7 @@ def query_table(result: Evaluation) -> Table:
     table = _table("", ["query", "run", *(reading.label for reading in result.readings)])
     for i, qid in enumerate(result.qids.tolist()):
         for run, values in result.values.items():
-            table.add_row(plain(qid), plain(run), *(f"{column[i]:.4f}" for column in values.values()))
+            table.add_row(_plain(qid), _plain(run), *(f"{column[i]:.4f}" for column in values.values()))
     return table
 
 
@@ -102,7 +101,7 @@ def training_progress(name: str) -> Iterator[Callable[[int, int, Epoch], None]]:
     best, seen = float("-inf"), set[int]()
     with Progress(TextColumn(text), BarColumn(), TimeElapsedColumn(), console=Console(stderr=True)) as progress:
         start: dict[str, Any] = {"run": "-", "epoch": 0, "train": 0.0, "valid": 0.0, "best": 0.0}
-        task = progress.add_task(plain(name) or "training", total=None, **start)
+        task = progress.add_task(_plain(name) or "training", total=None, **start)
 
         def watch(run: int, runs: int, epoch: Epoch) -> None:
             nonlocal best
@@ -122,7 +121,7 @@ def training_table(result: Result) -> Table:
     for part, mean in means.items():
         if len(result.folds) > 1:
             for name, fold in result.folds.items():
-                table.add_row(f"{part} {plain(name)}", *(f"{fold[part][m]:.4f}" for m in measures))
+                table.add_row(f"{part} {_plain(name)}", *(f"{fold[part][m]:.4f}" for m in measures))
         table.add_row(f"{part} mean" if len(result.folds) > 1 else part, *(f"[bold]{mean[m]:.4f}[/]" for m in measures))
     return table
 
@@ -166,7 +165,7 @@ def outcome_tables(outcome: Outcome) -> Iterator[Table | str]:
     for name, before, after in zip(tuned.names, default.values, tuned.values, strict=True):
         moved = driver[name]
         as_good = "fixed" if moved is None else str(outcome.ranges.get(moved, ""))
-        table.add_row(plain(name), f"{before:.4g}", f"{after:.4g}", as_good)
+        table.add_row(_plain(name), f"{before:.4g}", f"{after:.4g}", as_good)
     yield table
     yield "as good: values of this parameter alone that no test tells from the tuned one (95%)."
     yield f"How: {outcome.tuned.recipe}; chosen among {len(outcome.tuned.tried)} ways on held-out training queries."
@@ -182,7 +181,7 @@ def _proof_table(title: str, proof: Proof) -> Table:
         interval = f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}"
         values = (f"{means['default'][c.measure]:.4f}", f"[bold]{means['tuned'][c.measure]:.4f}[/]")
         counts = (str(c.better), str(c.worse))
-        table.add_row(plain(c.measure), *values, f"{c.difference:+.4f}", interval, _p(c.p["randomisation"]), *counts)
+        table.add_row(_plain(c.measure), *values, f"{c.difference:+.4f}", interval, _p(c.p["randomisation"]), *counts)
     return table
 
 
@@ -192,19 +191,19 @@ def explanation(told: list[tuple[str, str]]) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for what, how in told:
-        table.add_row(plain(what), plain(how))
+        table.add_row(_plain(what), _plain(how))
     return table
 
 
 def _table(title: str, columns: list[str]) -> Table:
-    table = Table(title=plain(title) or None, title_justify="left", title_style="bold")
+    table = Table(title=_plain(title) or None, title_justify="left", title_style="bold")
     for name in columns:
         left = name in ("run", "measure", "query", "set", "parameter")
-        table.add_column(plain(name), justify="left" if left else "right", overflow="fold", no_wrap=not left)
+        table.add_column(_plain(name), justify="left" if left else "right", overflow="fold", no_wrap=not left)
     return table
 
 
-def plain(text: str) -> str:
+def _plain(text: str) -> str:
     """Text from a user, safe to show: no markup, no control characters."""
     return escape(printable(text))
 

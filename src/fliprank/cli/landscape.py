@@ -9,7 +9,7 @@ import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.outputs import check_outputs, write_outputs
-from fliprank.errors import UsageError
+from fliprank.errors import UsageError, printable
 
 if TYPE_CHECKING:
     from fliprank.data.candidates import Candidates
@@ -288,6 +288,7 @@ def _grids(model: Model, names: tuple[str, str], spans: list[str], points: int) 
 
 
 def _plain(text: str) -> str:
-    from fliprank import console
+    """Text from a file, safe to show: no markup, no control characters."""
+    from rich.markup import escape
 
-    return console.plain(text)
+    return escape(printable(text))

@@ -132,7 +132,7 @@ def tune(
         )
     show_outcome(outcome)
     console.show(f"written: {folder / 'result.json'}")
-    if cross_validate and outcome.cross_validated is None:
+    if not outcome.ranges or (cross_validate and outcome.cross_validated is None):  # figures that were asked for
         raise typer.Exit(INTERRUPTED)
 
 
