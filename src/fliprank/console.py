@@ -9,7 +9,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
+
+from fliprank.errors import printable
 
 if TYPE_CHECKING:
     from fliprank.experiment.evaluation import Evaluation
@@ -36,9 +39,9 @@ __all__ = [
 
 def show(*things: Table | str) -> None:
     """Print to standard output; wide enough for whole tables where there is no terminal to fit."""
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    console = Console(highlight=False, width=None if sys.stdout and sys.stdout.isatty() else 160)
     for thing in things:
-        console.print(thing, markup=False) if isinstance(thing, str) else console.print(thing)
+        console.print(printable(thing), markup=False) if isinstance(thing, str) else console.print(thing)
 
 
 @contextmanager
@@ -99,7 +102,7 @@ def training_progress(name: str) -> Iterator[Callable[[int, int, Epoch], None]]:
     best, seen = float("-inf"), set[int]()
     with Progress(TextColumn(text), BarColumn(), TimeElapsedColumn(), console=Console(stderr=True)) as progress:
         start: dict[str, Any] = {"run": "-", "epoch": 0, "train": 0.0, "valid": 0.0, "best": 0.0}
-        task = progress.add_task(name or "training", total=None, **start)
+        task = progress.add_task(_plain(name) or "training", total=None, **start)
 
         def watch(run: int, runs: int, epoch: Epoch) -> None:
             nonlocal best
@@ -207,13 +210,13 @@ def _table(title: str, columns: list[str]) -> Table:
     table = Table(title=_plain(title) or None, title_justify="left", title_style="bold")
     for name in columns:
         left = name in ("run", "measure", "query", "set", "parameter")
-        table.add_column(name, justify="left" if left else "right", overflow="fold", no_wrap=not left)
+        table.add_column(_plain(name), justify="left" if left else "right", overflow="fold", no_wrap=not left)
     return table
 
 
 def _plain(text: str) -> str:
     """Text from a user, safe to show: no markup, no control characters."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text).replace("[", r"\[")
+    return escape(printable(text))
 
 
 def _p(value: float) -> str:

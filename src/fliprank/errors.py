@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from os import PathLike, fspath
 
-__all__ = ["FliprankError", "InputError", "MissingExtraError", "UsageError"]
+__all__ = ["FliprankError", "InputError", "MissingExtraError", "UsageError", "printable"]
+
+
+def printable(text: str) -> str:
+    """Text from a file, safe for a terminal: control characters, which could move the cursor, are replaced.
+
+    >>> printable("d1" + chr(27) + "[2J")
+    'd1�[2J'
+    """
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 class FliprankError(Exception):

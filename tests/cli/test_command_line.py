@@ -79,6 +79,34 @@ def test_markup_and_control_characters_in_names_are_shown_as_text(tmp_path: Path
     assert "[bold]x.run" in done.stdout.replace("\n", "")
 
 
+def test_markup_that_looks_escaped_is_text_too(tmp_path: Path) -> None:
+    """A backslash before a bracket escapes it; before an escaped one it would escape the escape."""
+    run = tmp_path / r"a\[bold]x.run"
+    run.write_bytes(Path(BODY).read_bytes())
+    done = fliprank_does("evaluate", QRELS, str(run), FLAT, "-m", "RR")
+    assert done.returncode == 0
+    table, _, _ = done.stdout.partition("p: randomisation")
+    assert r"a\[bold]x.run" in table
+
+
+def test_control_characters_of_a_file_never_reach_the_terminal(tmp_path: Path) -> None:
+    qrels = tmp_path / "qrels"
+    qrels.write_text("q1\x1b[2J 0 d1 high\n")
+    done = fliprank_does("evaluate", str(qrels), BODY)
+    assert done.returncode == 1
+    assert "query q1" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no device that is always full")
+@pytest.mark.parametrize("options", [[], ["--json"], ["--csv"]])
+def test_a_full_disk_is_told_in_one_line(options: list[str]) -> None:
+    command = [sys.executable, "-m", "fliprank", "evaluate", QRELS, BODY, *options]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "fliprank: No space left on device\n")
+
+
 def test_help_and_version() -> None:
     assert fliprank_does("--version").stdout == f"fliprank {fliprank.__version__}\n"
     told = fliprank_does("evaluate", "--help").stdout

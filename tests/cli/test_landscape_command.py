@@ -131,3 +131,12 @@ def test_what_is_given_wrongly_is_said_kindly(folder: Path, arguments: list[str]
 def test_help_shows_examples() -> None:
     for command in ("surface", "trajectory", "flips"):
         assert f"fliprank landscape {command}" in does(command, "--help")
+
+
+def test_names_of_parameters_are_never_markup(tmp_path: Path) -> None:
+    features = np.random.default_rng(0).normal(size=(4, 2))
+    rows = fr.Candidates.of([1, 0, 2, 0], group=[2, 2], features=features, feature_names=["[/]", r"\[/]"])
+    fr.write_parquet(tmp_path / "rows.parquet", rows)
+    Linear().prepared(rows, 0).save(tmp_path / "model")
+    told = does("surface", tmp_path / "model", tmp_path / "rows.parquet", "-p", "w.[/]", "-p", r"w.\[/]", "--points", 3)
+    assert "at w.[/]" in told

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from fliprank.data.builtin import collection
+from fliprank.data.parquet import read_parquet
+from fliprank.data.statistics import write_statistics
 from fliprank.models import load_model
+from fliprank.text.index import Index
 
 DOCS = [
     {"_id": "d1", "title": "Red shoes", "body": "Shoes in red for long walks on stone and sand"},
@@ -91,20 +97,24 @@ def test_files_in_a_table_and_a_folder_out(files: dict[str, Path], tmp_path: Pat
         (["--docs", "DOCS"], 2, "give --docs, --queries and --qrels, or --beir, or --terms"),
         (["--beir", "nowhere"], 1, "nowhere"),
         (["--terms", "x.jsonl", "--docs", "DOCS"], 2, "--terms stands alone"),
+        (["--terms", "x.jsonl", "--stemmer", "german"], 2, "how to index goes with --docs"),
         (["--beir", "x", "--docs", "DOCS"], 2, "--beir stands for"),
         (["FULL", "--fix", "title.weight=2"], 2, "no parameter is called 'title.weight'; near it: title.w"),
         (["FULL", "--measure", "nDGC@10"], 2, "nDGC@10"),
         (["FULL", "--test", "TRAIN"], 1, "test queries are training queries too"),
         (["FULL", "--model", "stack"], 2, "columns of the documents"),
         (["FULL", "--stopwords", "klingon"], 2, "klingon"),
-        (["FULL", "--folds", "9"], 2, "9 folds of 5 queries"),
+        (["FULL", "--folds", "9"], 2, "9 folds of 5 queries: give more judgements, --folds 5, or --no-cross-validate"),
+        (["FULL", "--measure", "AP(rel=3)"], 1, "AP(rel=3) is 0 on all training queries"),
+        (["--beir", "BEIR", "--split", "dev"], 1, "no judgements of the split 'dev' (there are: test, train)"),
+        (["FULL", "--seed", "-1"], 2, "--seed"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(
     files: dict[str, Path], tmp_path: Path, change: list[str], code: int, said: str
 ) -> None:
     full = ["--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
-    names = {"DOCS": [files["docs.jsonl"]], "FULL": full, "TRAIN": [files["train.qrels"]]}
+    names = {"DOCS": [files["docs.jsonl"]], "FULL": full, "TRAIN": [files["train.qrels"]], "BEIR": [collection()]}
     arguments = [each for given in change for each in names.get(given, [given])]
     done = fliprank_does("tune", *arguments, "--out", tmp_path / "out")
     assert done.returncode == code, done.stderr
@@ -120,6 +130,11 @@ def test_what_is_wrong_is_said_in_one_line(
         ("queries.tsv", "q0 red shoes\n", "queries.tsv, line 1"),
         ("train.qrels", "zz 0 d1 1\n", "no query has judgements"),
         ("train.qrels", "q0 0 d1\n", "train.qrels, line 1"),
+        ("train.qrels", "q0 0 d1 0\nq1 0 d2 0\n", "train.qrels: no label is above 0"),
+        ("train.qrels", "q0 0 d1 -1\nq1 0 d2 -1\n", "train.qrels: all labels are negative"),
+        ("train.qrels", "q0 0 d1 1\n", "one training query"),
+        ("train.qrels", "q0 0 d1 1100\nq1 0 d2 1\n", "query q0: nDCG(dcg='exp-log2')@10 is not a number"),
+        ("queries.tsv", "q0\tthe of\nq1\tzyx\n", "q0 is 'the of'; are stemmer and stop words"),
     ],
 )
 def test_broken_files_are_named(files: dict[str, Path], tmp_path: Path, name: str, text: str, said: str) -> None:
@@ -131,6 +146,32 @@ def test_broken_files_are_named(files: dict[str, Path], tmp_path: Path, name: st
     assert not list(tmp_path.glob("out/*.index")) or name != "docs.jsonl"
 
 
+@pytest.mark.parametrize("name", ["queries.tsv", "train.qrels", "test.qrels"])
+def test_queries_and_judgements_are_looked_at_before_documents(
+    files: dict[str, Path], tmp_path: Path, name: str
+) -> None:
+    files[name].write_text("nonsense\n")
+    given = ["--docs", tmp_path / "nowhere", "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
+    done = fliprank_does("tune", *given, "--test", files["test.qrels"], "--out", tmp_path / "out")
+    assert done.returncode == 1
+    assert f"{name}, line 1" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_odd_about_judgements_is_told(files: dict[str, Path], tmp_path: Path) -> None:
+    with files["train.qrels"].open("a") as file:
+        file.write("q0 0 d2 -1\nq5 0 d1 0\n")
+    files["queries.tsv"].write_text(files["queries.tsv"].read_text().replace("red hats hats", "zyx"))
+    given = ["--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
+    done = fliprank_does(
+        "tune", *given, "--method", "line", "--folds", "2", "--no-cross-validate", "--out", tmp_path / "o"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "train.qrels: 1 labels are negative, which says: not judged" in done.stdout
+    assert "train.qrels: 1 of 6 queries have no relevant document: q5" in done.stdout
+    assert "train.qrels: 1 of 6 queries have no term in the index: q1" in done.stdout
+
+
 def test_judgements_of_unknown_documents_are_counted_and_told(files: dict[str, Path], tmp_path: Path) -> None:
     with files["train.qrels"].open("a") as file:
         file.write("q0 0 nowhere 2\n")
@@ -140,6 +181,94 @@ def test_judgements_of_unknown_documents_are_counted_and_told(files: dict[str, P
     )
     assert done.returncode == 0, done.stderr
     assert "judged documents are not in the index: nowhere" in done.stdout
+
+
+def quick(files: dict[str, Path], out: Path, *options: str | Path) -> subprocess.CompletedProcess[str]:
+    given = ["--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
+    few = ["--method", "line", "--folds", "2", "--no-cross-validate"]
+    return fliprank_does("tune", *given, *few, *options, "--out", out)
+
+
+def test_link_text_is_a_field_and_links_give_pagerank(files: dict[str, Path], tmp_path: Path) -> None:
+    anchors, links = tmp_path / "anchors.tsv", tmp_path / "links.tsv"
+    anchors.write_text("d1\tred footwear\nd1\tboots\nd2\thats\n")
+    links.write_text("d1\td2\nd3\td2\nd2\td1\n")
+    done = quick(files, tmp_path / "out", "--model", "stack", "--anchors", anchors, "--links", links)
+    assert (done.returncode, done.stderr) == (0, "")
+    names = load_model(tmp_path / "out" / "model").params.names
+    assert {"title.w", "anchor.w", "pagerank.weight"} <= set(names)
+    anchors.write_text("d1\tboots\n")
+    assert quick(files, tmp_path / "out", "--anchors", anchors).returncode == 0
+    assert len(list((tmp_path / "out").glob("*.index"))) == 2
+    built = ["features", "--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--links", links]
+    done = fliprank_does(*built, "--stemmer", "german", "--select", "title.bm25", "--out", tmp_path / "f.parquet")
+    assert done.returncode == 0, done.stderr
+    assert read_parquet(tmp_path / "f.parquet").feature_names == ("pagerank", "title.bm25")
+
+
+def test_stop_words_follow_the_stemmer_or_come_from_a_file(files: dict[str, Path], tmp_path: Path) -> None:
+    stop = tmp_path / "stop.txt"
+    stop.write_text("\ufeffred | a colour\n\n| nothing\nhats\n")
+    for options, wanted in (
+        (["--stemmer", "german"], {"stopwords": None, "stemmer": "german"}),
+        (["--stemmer", "none", "--stopwords", "english"], {"stopwords": "english", "stemmer": None}),
+        (["--stopwords", stop], {"stopwords": ["red", "hats"], "stemmer": "english"}),
+    ):
+        out = tmp_path / f"out{len(wanted['stemmer'] or '')}"
+        done = quick(files, out, *options)
+        assert done.returncode == 0, done.stderr
+        [index] = out.glob("*.index")
+        assert Index.open(index).analyzer.to_json() == {"lowercase": True, **wanted}
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "part"])
+def test_a_damaged_index_is_built_again(files: dict[str, Path], tmp_path: Path, damage: str) -> None:
+    out = tmp_path / "out"
+    assert quick(files, out).returncode == 0
+    [index] = out.glob("*.index")
+    good = index.read_bytes()
+    if damage == "part":  # what a kill -9 leaves while the index is written, and no result yet
+        index.rename(out / f".{index.name}.x1.part")
+        (out / "result.json").unlink()
+    else:
+        index.write_bytes(good[:-200] if damage == "cut" else good[:-1000] + bytes([good[-1000] ^ 1]) + good[-999:])
+        ranked = fliprank_does("rank", out, "--index", out, "--queries", files["queries.tsv"], "--out", tmp_path / "r")
+        assert (ranked.returncode, "damaged" in ranked.stderr) == (1, True)
+        assert not (tmp_path / "r").exists()
+    assert quick(files, out).returncode == 0
+    assert index.read_bytes() == good
+
+
+def test_an_id_that_no_run_can_hold_is_told_before_the_tuning(files: dict[str, Path], tmp_path: Path) -> None:
+    with files["docs.jsonl"].open("a") as file:
+        file.write('{"_id": "a b", "title": "red"}\n')
+    done = quick(files, tmp_path / "out")
+    assert done.returncode == 1
+    assert "docs.jsonl: the id 'a b' has white space" in done.stderr
+    assert not (tmp_path / "out" / "model").exists()
+
+
+def test_a_test_of_term_statistics_is_of_other_queries(files: dict[str, Path], tmp_path: Path) -> None:
+    rows = Index.build(files["docs.jsonl"]).candidates(files["queries.tsv"], files["train.qrels"])
+    write_statistics(tmp_path / "rows.jsonl", rows)
+    done = fliprank_does("tune", "--terms", tmp_path / "rows.jsonl", "--test", tmp_path / "rows.jsonl")
+    assert done.returncode == 1
+    assert "rows.jsonl, query q0: 5 test queries are training queries too" in done.stderr
+
+
+def test_ctrl_c_is_told_and_the_index_is_kept(tmp_path: Path) -> None:
+    """The signal comes when the index is there; then it is tuned, which takes longer than a moment."""
+    out = tmp_path / "out"
+    given = ["--docs", collection(), "--queries", collection(), "--qrels", collection() / "qrels" / "train.tsv"]
+    command = [sys.executable, "-m", "fliprank", "tune", *map(str, given), "--out", str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while not list(out.glob("documents-*.index")) and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        printed, said = process.communicate()
+    assert (process.returncode, printed) == (130, "")
+    assert said == "fliprank: interrupted before there was a model; the index is kept\n"
+    assert [path.suffix for path in out.iterdir()] == [".index"]
 
 
 def test_the_demo_shows_that_tuning_helps_on_held_out_queries(tmp_path: Path) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import os
+import resource
+import signal
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from fliprank.data.files import atomic_write, open_text, read_bytes, read_chunks, resolve
+from fliprank.data.files import atomic_write, check_writable, open_text, read_bytes, read_chunks, resolve
 from fliprank.errors import InputError
 
 
@@ -59,3 +63,59 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, name: str) -> 
     with open_text(tmp_path / name) as lines:
         assert list(lines) == ["old\n"]
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_bytes)
+        with atomic_write(pipe) as file:
+            file.write(b"whole")
+        assert read.result() == b"whole"
+    assert pipe.is_fifo()
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with atomic_write(tmp_path / "link") as file:
+        file.write(b"x")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"x"
+
+
+def test_a_full_disk_names_the_file_and_leaves_the_old_one(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    target.write_bytes(b"old")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limit[1]))
+    try:
+        with pytest.raises(OSError, match="file") as caught, atomic_write(target) as file:
+            file.write(bytes(1 << 20))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, before)
+    assert caught.value.filename == str(target)
+    assert target.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_where_nothing_can_be_written_is_said_before_any_work(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    check_writable(tmp_path / "new" / "folder")
+    check_writable(tmp_path, folder=True)
+    with pytest.raises(InputError, match="a folder, not a file"):
+        check_writable(tmp_path)
+    with pytest.raises(InputError, match="not a folder"):
+        check_writable(tmp_path / "file" / "below")
+    (tmp_path / "closed").mkdir(mode=0o555)
+    if not os.access(tmp_path / "closed", os.W_OK):  # the superuser may write anywhere
+        with pytest.raises(InputError, match="can't be written to"):
+            check_writable(tmp_path / "closed" / "below")
+
+
+def test_a_pipe_is_no_input(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="a pipe or a device"):
+        read_bytes(tmp_path / "pipe")

@@ -330,3 +330,17 @@ def test_a_file_that_changes_while_it_is_parsed_is_not_cached(source: Path, monk
         read_letor(source)
     assert not cache_of(source).exists()
     assert len(read_letor(source)) == 1
+
+
+def test_a_changed_byte_anywhere_is_noticed_where_it_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    write_arrays(path, {"name": "é"}, {"a": np.arange(40), "b": np.ones((2, 3)), "none": np.empty((0, 3), np.int32)})
+    good, given = path.read_bytes(), {name: array.tolist() for name, array in read_arrays(path, check=True)[1].items()}
+    for place in range(len(good)):
+        path.write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
+        try:
+            header, arrays = read_arrays(path, check=True)
+        except InputError:
+            continue
+        assert header == {"name": "é"}  # what may change: the filling between arrays, white space
+        assert {name: array.tolist() for name, array in arrays.items()} == given

@@ -123,3 +123,15 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
     base, slope, rows = line(10)
     with pytest.raises(MissingExtraError, match=r"altair is not installed: pip install 'fliprank\[report\]'"):
         trajectory_chart([score_trajectory(base, slope, rows, "AP")], "w", -1, 1)
+
+
+def test_no_name_can_end_the_script_that_it_stands_in(tmp_path: Path) -> None:
+    altair = pytest.importorskip("altair")
+    evil = "</script><script>alert(1)</script>"
+    write_chart(
+        altair.Chart({"values": [{evil: 1}]}).mark_point().encode(x=altair.X("a:Q", title=evil)), tmp_path / "x.html"
+    )
+    page = (tmp_path / "x.html").read_text()
+    assert "alert(1)" in page
+    assert "<script>alert" not in page
+    assert page.count("</script>") == page.count("<script")

@@ -38,15 +38,43 @@ def cut(texts: list[str], analyzer: Analyzer, workers: int = 1) -> list[list[str
 @given(TEXTS, st.booleans(), st.integers(1, 3))
 @example(["ΑΣ ΑΣΑ Σ", "İstanbul DİYARBAKIR", "\x00a\x00", "naïve—Café", "x" * 40 + " " + "X" * 40], True, 2)
 @example(["abcdefg abcdefgh abcdefghabcdefgh abcdefghabcdefghi"], True, 1)
-def test_words_are_those_of_a_regular_expression(texts: list[str], lowercase: bool, workers: int) -> None:
-    found = cut(texts, Analyzer(lowercase, None, None), workers)
-    assert found == [re.findall(r"\w+", text.lower() if lowercase else text) for text in texts]
+def test_the_kernel_cuts_as_plain_python_does(texts: list[str], lowercase: bool, workers: int) -> None:
+    analyzer = Analyzer(lowercase, None, None)
+    assert cut(texts, analyzer, workers) == [analyzer.terms(text) for text in texts]
 
 
 def test_every_letter_of_unicode_is_cut_and_lowered_as_python_does() -> None:
-    points = [chr(point) + "a" for point in range(0x110000) if not 0xD800 <= point < 0xE000]
+    points = [f"{chr(point)}a{chr(point)}" for point in range(0x110000) if not 0xD800 <= point < 0xE000]
     texts = [" ".join(points[i : i + 500]) for i in range(0, len(points), 500)]
-    assert cut(texts, Analyzer(True, None, None)) == [re.findall(r"\w+", text.lower()) for text in texts]
+    analyzer = Analyzer(True, None, None)
+    assert cut(texts, analyzer) == [analyzer.terms(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Red-shoes, x_1 don't", ["red", "shoes", "x_1", "don", "t"]),
+        ("हिन्दी में", ["हिन्दी", "में"]),  # vowel signs and viramas are marks upon letters
+        ("தமிழ்", ["தமிழ்"]),
+        ("कि" + "ताब", ["किताब"]),
+        ("東京に行く", ["東", "京", "に", "行", "く"]),
+        ("abc日本def", ["abc", "日", "本", "def"]),
+        ("トーキョー 서울시", ["トーキョー", "서울시"]),
+        ("cafe\u0301 CAFÉ", ["café", "café"]),
+        ("İstanbul ISPARTA", ["istanbul", "isparta"]),
+        ("Straße STRASSE", ["straße", "strasse"]),
+        ("ΟΔΟΣ", ["οδος"]),
+        ("❤\ufe0f \u0301 x", ["x"]),  # a mark begins no word
+    ],
+)
+def test_words_of_many_scripts(text: str, words: list[str]) -> None:
+    assert Analyzer(True, None, None).terms(text) == words
+    assert cut([text], Analyzer(True, None, None)) == [words]
+
+
+@given(st.text(st.characters(max_codepoint=0x2FF)))
+def test_words_of_latin_text_are_those_of_a_regular_expression(text: str) -> None:
+    assert Analyzer(False, None, None).terms(text) == re.findall(r"\w+", text)
 
 
 def test_words_that_differ_only_in_their_beginning_differ() -> None:
@@ -58,7 +86,7 @@ def test_words_that_differ_only_in_their_beginning_differ() -> None:
 def test_the_table_of_letters_agrees_with_python() -> None:
     for lowercase in (False, True):
         table = letters(lowercase)
-        for char in "aA_0-é É日ß\u00b4":
+        for char in "aA_0-é Éß\u00b4":
             low = char.lower() if lowercase else char
             assert table[ord(char)] == (ord(low) if re.match(r"\w", low) else 0)
 

@@ -234,3 +234,55 @@ def test_real_collections_are_indexed_whole(name: str) -> None:
     assert set(index.fields) - {"anchor"} == texts
     f = index.fields.index("title")
     assert index.length[:, f].tolist() == [len(index.analyzer.terms(record.get("title") or "")) for record in records]
+
+
+def test_what_is_no_text_is_no_field_unless_it_is_asked_for() -> None:
+    def page(i: int) -> dict[str, Any]:
+        return {
+            "_id": f"d{i}",
+            "id": i,
+            "title": f"Page {i}",
+            "code": f"AB-{i}",
+            "image": f"https://x.org/{i}.png",
+            "made": f"2020-01-0{i}",
+            "price": f"{i}.50",
+            "uuid": f"550e8400-e29b-41d4-a716-44665544000{i}",
+            "about": {"author": {"name": "Ann"}, "sizes": [1, 2]},
+        }
+
+    index = Index.build([page(1), page(2), {"_id": "d3", "title": "2020-01-01", "price": ""}])
+    assert index.fields == ("title", "code", "about.author.name")
+    assert {name: column.tolist()[:2] for name, column in index.columns.items()} == {"price": [1.5, 2.5]}
+    assert index.notes == (
+        "not taken for text: image (addresses), made (dates), price (numbers), uuid (hashes); "
+        "name the fields to have them",
+        "neither text nor numbers, left out: about.sizes",
+    )
+    asked = Index.build([page(1), page(2)], fields=["id", "image", "made"])
+    assert asked.fields == ("id", "image", "made")
+    assert {"png", "2020"} <= set(asked.terms.tolist())
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"_id": "c", "n": NaN}', "NaN is not JSON"),
+        ('{"_id": "c", "n": 1e400}', "1e400 is not JSON"),
+        ('{"_id": "c", "n": [{"a": 1}]}', "'n' is a list here, and an object before"),
+    ],
+)
+def test_what_polars_refuses_is_named_by_line(tmp_path: Path, line: str, said: str) -> None:
+    path = tmp_path / "docs.jsonl"
+    path.write_text('{"_id": "a", "t": "x", "n": {"a": 2}}\n\n{"_id": "b", "n": {"a": 2}}\n' + line + "\n")
+    with pytest.raises(InputError, match=r"docs\.jsonl, line 4") as caught:
+        Index.build(path)
+    assert said in str(caught.value)
+
+
+def test_parquet_may_be_gzipped_and_categories_are_text(tmp_path: Path) -> None:
+    frame = pl.DataFrame(PAGES).with_columns(pl.lit("Shoes").cast(pl.Categorical).alias("kind"))
+    frame.write_parquet(tmp_path / "docs.parquet")
+    (tmp_path / "docs.gz").write_bytes(gzip.compress((tmp_path / "docs.parquet").read_bytes()))
+    index = Index.build(tmp_path / "docs.gz")
+    assert index.fields == ("title", "text", "kind")
+    assert len(index) == 3

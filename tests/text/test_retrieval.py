@@ -265,3 +265,38 @@ def test_broken_queries_are_named_by_line(tmp_path: Path, content: str, message:
     (tmp_path / "queries").write_text(content)
     with pytest.raises(InputError, match=message):
         read_queries(tmp_path / "queries")
+
+
+TOPICS = """<top>
+<num> Number: 301
+<title> International
+Organized &amp; Crime
+
+<desc> Description:
+Anything <b>else</b>
+</top>
+<TOP><num>x2</num><title>Topic: red shoes</title></TOP>
+"""
+
+
+def test_titles_of_trec_topics_are_queries(tmp_path: Path) -> None:
+    path = tmp_path / "topics"
+    path.write_text(TOPICS.replace("\n", "\r\n"), newline="")
+    assert read_queries(path) == {"301": "International Organized & Crime", "x2": "red shoes"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (TOPICS + "<top><num>3</top>", "line 10: a topic without a number or a title"),
+        (TOPICS + TOPICS, "line 10, query 301: the query occurs twice"),
+        ("<html>", "no topics"),
+        ("q1 red shoes", "line 1: a line without an id and a tab"),
+    ],
+)
+def test_broken_topics_are_named(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "topics"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_queries(path)
+    assert said in str(caught.value)

@@ -6,13 +6,14 @@ Heavy imports wait until a command runs, so that --help is quick. Exit codes: 0 
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
 
 from fliprank.cli import demo, evaluate, features, landscape, rank, train, tune  # noqa: F401 (each adds its commands)
 from fliprank.cli.app import app
-from fliprank.errors import FliprankError, UsageError
+from fliprank.errors import FliprankError, UsageError, printable
 
 __all__ = ["app", "main"]
 
@@ -22,8 +23,21 @@ def main() -> None:
     try:
         app()
     except FliprankError as error:
-        typer.echo(f"fliprank: {error}", err=True)
+        typer.echo(printable(f"fliprank: {error}"), err=True)
         sys.exit(2 if isinstance(error, UsageError) else 1)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    except OSError as error:  # a full disk, a folder that can't be written to
+        where = "" if error.filename is None else f"{error.filename}: "
+        typer.echo(printable(f"fliprank: {where}{error.strerror or error}"), err=True)
+        _drop_output()
+        sys.exit(1)
+
+
+def _drop_output() -> None:
+    """Let go of what can't be printed: Python would try again at its end, and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -56,7 +56,7 @@ def evaluate(
     explain: Annotated[bool, typer.Option("--explain", help="Say what each number depends on.")] = False,
     permutations: Annotated[int, typer.Option(min=99, help="Sign flips of the randomisation tests.")] = 100_000,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random numbers.")] = 0,
 ) -> None:
     """Judge one or more rankings; compare the others with the first."""
     if as_json and as_csv:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fliprank.cli.app import app
+from fliprank.cli.documents import Anchors, Docs, Fields, Links, Making, Stemmer, Stopwords, index_in
 from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,13 +30,19 @@ Examples:
 
 @app.command(epilog=FEATURES_EXAMPLES)
 def features(
-    docs: Annotated[Path | None, typer.Option(help="Documents: JSON lines, Parquet or TREC; plain or .gz.")] = None,
-    index: Annotated[Path | None, typer.Option(help="Instead: an index of them.")] = None,
-    queries: Annotated[Path | None, typer.Option(help="Queries: JSON lines (_id, text), or id, tab, text.")] = None,
+    docs: Docs = None,
+    index: Annotated[Path | None, typer.Option(help="Instead: an index of them, or a folder with one.")] = None,
+    queries: Annotated[
+        Path | None, typer.Option(help="Queries: JSON lines (_id, text), id, tab, text, or TREC topics.")
+    ] = None,
     qrels: Annotated[Path | None, typer.Option(help="Judgements: TREC or BEIR qrels; without, no labels.")] = None,
     beir: Annotated[Path | None, typer.Option(help="Instead of all these: a folder in BEIR's layout.")] = None,
     split: Annotated[str, typer.Option(help="With --beir: whose judgements.")] = "train",
-    fields: Annotated[str | None, typer.Option(help="Fields of the documents, such as title,body,anchor.")] = None,
+    fields: Fields = None,
+    anchors: Anchors = None,
+    links: Links = None,
+    stemmer: Stemmer = "english",
+    stopwords: Stopwords = None,
     depth: Annotated[int, typer.Option(min=0, help="Documents a query, by BM25, beside the judged.")] = 100,
     select: Annotated[list[str] | None, typer.Option(help="Features by name, such as 'title.*'.")] = None,
     out: Annotated[Path, typer.Option(help="File to write: .parquet, else LETOR; .gz is gzipped.")] = (
@@ -52,13 +59,17 @@ def features(
     if beir is not None:
         if docs or index or queries or qrels:
             raise UsageError("--beir stands for --docs, --queries and --qrels: give one or the others")
-        docs, queries, qrels = beir, beir, beir / "qrels" / f"{split}.tsv"
+        from fliprank.data.beir import find_split
+
+        docs, queries, qrels = beir, beir, find_split(beir, split)
     if (docs is None) == (index is None) or queries is None:
         raise UsageError("give --docs or --index, one of them, and --queries; or --beir")
     from fliprank import console
+    from fliprank.data.files import check_writable
     from fliprank.text.features import feature_rows
 
-    source = _index(docs, index, fields)
+    check_writable(out)
+    source = _index(docs, index, Making(fields, stemmer, stopwords, anchors, links))
     with console.working("features"):
         rows = feature_rows(source, queries, qrels, select=select, depth=depth)
     written = _write(out, rows)
@@ -68,17 +79,17 @@ def features(
     )
 
 
-def _index(docs: Path | None, index: Path | None, fields: str | None) -> Index:
+def _index(docs: Path | None, index: Path | None, making: Making) -> Index:
     from fliprank import console
     from fliprank.text.index import Index
 
     if docs is None:
-        if fields is not None:
-            raise UsageError("--fields goes with --docs: an index has its fields")
-        return Index.open(index or "")
-    wanted = None if fields is None else [name.strip() for name in fields.split(",") if name.strip()]
+        if making != Making():
+            raise UsageError("how to index goes with --docs: an index has its fields, terms and links")
+        return index_in(index or Path())
+    how: dict[str, Any] = {"fields": making.wanted, "anchors": making.anchors, "links": making.links}
     with console.counting("indexing") as progress:
-        return Index.build(docs, fields=wanted, progress=progress)
+        return Index.build(docs, analyzer=making.analyzer(), progress=progress, **how)
 
 
 def _write(out: Path, rows: Candidates) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.outputs import check_outputs, write_outputs
-from fliprank.errors import UsageError
+from fliprank.errors import UsageError, printable
 
 if TYPE_CHECKING:
     from fliprank.data.candidates import Candidates
@@ -78,7 +78,7 @@ def surface(
     here = (known.params[names[0]], known.params[names[1]])
     table = Table()
     for column in ("", "value of", "best on the grid", f"at {names[0]}", f"and {names[1]}"):
-        table.add_column(column, justify="left" if column in ("", "value of") else "right", overflow="fold")
+        table.add_column(_plain(column), justify="left" if column in ("", "value of") else "right", overflow="fold")
     for title, each in zip(titles, found, strict=True):
         x, y, best = each.best
         table.add_row(title, _plain(each.of), f"{best:.4f}", f"{x:.4g}", f"{y:.4g}")
@@ -138,7 +138,7 @@ def trajectory(
         ]
     table = Table(title=f"{_plain(name)}, now {now:.4g}; {given.queries} queries", title_justify="left")
     for column in ("measure", "now", "best", f"at {name}", "from", "to", "local optima", "steps"):
-        table.add_column(column, justify="left" if column == "measure" else "right", overflow="fold")
+        table.add_column(_plain(column), justify="left" if column == "measure" else "right", overflow="fold")
     for path in paths:
         best = path.maximum
         where = (path.parameter(x) for x in (path.inside(best), best.low, best.high))
@@ -206,7 +206,7 @@ def flips(
     table = Table(title=f"Flips that would gain most in {_plain(measure)}", title_justify="left")
     for column in ("parameter", "now", "move past", "total", "query", "goes up", "goes down", "labels", "query's gain"):
         left = column in ("parameter", "query", "goes up", "goes down", "labels")
-        table.add_column(column, justify="left" if left else "right", overflow="fold")
+        table.add_column(_plain(column), justify="left" if left else "right", overflow="fold")
     good = [row for row in found if row.gain > 0]
     for row in good[:top]:
         labels = " over ".join("-" if label != label else f"{label:g}" for label in (row.up_label, row.down_label))
@@ -289,4 +289,6 @@ def _grids(model: Model, names: tuple[str, str], spans: list[str], points: int) 
 
 def _plain(text: str) -> str:
     """Text from a file, safe to show: no markup, no control characters."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text).replace("[", r"\[")
+    from rich.markup import escape
+
+    return escape(printable(text))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fliprank.cli.app import app
+from fliprank.cli.documents import index_in
 from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ Examples:
 
   fliprank rank fit/model test.txt --out run.trec
 
-  fliprank rank tuned --index tuned/documents-21d9c9abfe53.index --queries queries.tsv --out run.trec
+  fliprank rank tuned --index tuned --queries queries.tsv --out run.trec
 """
 
 
@@ -29,17 +30,21 @@ Examples:
 def rank(
     model: Annotated[Path, typer.Argument(help="What `fliprank train` or `tune` wrote: its folder, or the model's.")],
     rows: Annotated[Path | None, typer.Argument(help="Rows to rank: LETOR, Parquet or term statistics.")] = None,
-    index: Annotated[Path | None, typer.Option(help="Instead of rows: an index that `tune` wrote, ...")] = None,
+    index: Annotated[
+        Path | None, typer.Option(help="Instead of rows: the index that `tune` wrote, or its folder, ...")
+    ] = None,
     queries: Annotated[Path | None, typer.Option(help="... and queries to search it for.")] = None,
     depth: Annotated[int, typer.Option(min=1, help="With --index: documents a query.")] = 1000,
     out: Annotated[Path, typer.Option(help="The TREC run to write; .gz is gzipped.")] = Path("run.trec"),
 ) -> None:
     """Rank rows, or the documents of an index, with a trained model, as a TREC run."""
+    from fliprank.data.files import check_writable
     from fliprank.data.trec import write_run
     from fliprank.models import load_model
 
     if (rows is None) == (index is None) or (index is None) != (queries is None):
         raise UsageError("give rows, or --index and --queries")
+    check_writable(out)
     trained = load_model(model / "model" if (model / "model").is_dir() else model)
     run = _of_rows(trained, rows) if rows is not None else _of_index(trained, index or Path(), queries or Path(), depth)
     write_run(out, run)
@@ -60,8 +65,7 @@ def _of_index(model: Model, index: Path, queries: Path, depth: int) -> Run:
     from dataclasses import replace
 
     from fliprank import console
-    from fliprank.text.index import Index
 
     with console.counting("searching") as progress:
-        found = Index.open(index).search(queries, model, depth=depth, progress=progress)
+        found = index_in(index).search(queries, model, depth=depth, progress=progress)
     return replace(found, name="fliprank")

@@ -75,7 +75,7 @@ def train(
     sample: Annotated[
         str | None, typer.Option(help="Unlabelled training rows: 'rated', or so many a labelled.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of all random numbers.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoints in OUT.")] = False,
 ) -> None:
     """Train a ranker on a smooth objective, chosen by the measure that counts."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fliprank.cli.app import app
-from fliprank.errors import UsageError
+from fliprank.cli.documents import Anchors, Docs, Fields, Links, Making, Stemmer, Stopwords
+from fliprank.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from fliprank.experiment.tuned import Outcome
@@ -25,6 +28,8 @@ Examples:
 
   fliprank tune --beir scifact --split train --test test --model bm25f --out tuned
 
+  fliprank tune --docs seiten.jsonl --queries anfragen.tsv --qrels qrels.txt --stemmer german --anchors links.tsv
+
   fliprank tune --terms train.jsonl --test dev.jsonl --model stack --share b --fix k=1.2 --bounds title.w=0:10
 
 Parameters may also be arranged in a TOML file (--parameters FILE):
@@ -33,6 +38,10 @@ Parameters may also be arranged in a TOML file (--parameters FILE):
 
 Afterwards: OUT/result.json (figures), OUT/model (for `fliprank rank`), OUT/tuned.run (for `fliprank evaluate`).
 """
+
+
+INTERRUPTED = 130
+"""The exit code of a command that was ended by Ctrl-C."""
 
 
 class Function(StrEnum):
@@ -52,14 +61,12 @@ class Way(StrEnum):
     line = "line"
 
 
-def _listed(value: str | None) -> list[str] | None:
-    return None if value is None else [part.strip() for part in value.split(",") if part.strip()]
-
-
 @app.command(epilog=TUNE_EXAMPLES)
 def tune(
-    docs: Annotated[Path | None, typer.Option(help="Documents: JSON lines, Parquet or TREC; plain or .gz.")] = None,
-    queries: Annotated[Path | None, typer.Option(help="Queries: JSON lines (_id, text), or id, tab, text.")] = None,
+    docs: Docs = None,
+    queries: Annotated[
+        Path | None, typer.Option(help="Queries: JSON lines (_id, text), id, tab, text, or TREC topics.")
+    ] = None,
     qrels: Annotated[Path | None, typer.Option(help="Judgements: TREC or BEIR qrels.")] = None,
     beir: Annotated[Path | None, typer.Option(help="Instead of these three: a folder in BEIR's layout.")] = None,
     split: Annotated[str, typer.Option(help="With --beir: the judgements to tune on.")] = "train",
@@ -67,9 +74,11 @@ def tune(
     test: Annotated[
         str | None, typer.Option(help="Held-out queries: other qrels, a split of --beir, or other --terms.")
     ] = None,
-    fields: Annotated[str | None, typer.Option(help="Fields of the documents, such as title,body,anchor.")] = None,
-    stemmer: Annotated[str, typer.Option(help="Snowball language, or none.")] = "english",
-    stopwords: Annotated[str, typer.Option(help="english or none.")] = "english",
+    fields: Fields = None,
+    anchors: Anchors = None,
+    links: Links = None,
+    stemmer: Stemmer = "english",
+    stopwords: Stopwords = None,
     model: Annotated[Function, typer.Option(help="What to tune; stack: BM25F and the documents' columns.")] = (
         Function.bm25f
     ),
@@ -85,12 +94,12 @@ def tune(
     depth: Annotated[int, typer.Option(min=1, help="Documents a query to tune on, beside the judged.")] = 1000,
     folds: Annotated[int, typer.Option(min=2, help="Of the cross-validations.")] = 5,
     cross_validate: Annotated[bool, typer.Option(help="Prove it by nested cross-validation.")] = True,
-    seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of all random numbers.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for model, figures, runs and index.")] = Path("tuned"),
 ) -> None:
     """Set the parameters of a ranking function from relevance judgements, and prove that it is better."""
     from fliprank import console
-    from fliprank.experiment import tuned, tuning
+    from fliprank.experiment import tuned, tuning, tuning_task
     from fliprank.experiment.parameter_settings import read_settings
     from fliprank.experiment.trained import check_folder
     from fliprank.measures import parse_measure
@@ -101,24 +110,50 @@ def tune(
     )
     chosen = parse_measure(measure)
     recipes = tuning.recipes_for(chosen, method.value, objective)
-    if terms is not None:
-        task = _from_terms(terms, test, docs or queries or qrels or beir)
-    else:
-        task = _from_documents(docs, queries, qrels, beir, split, test, fields, (stemmer, stopwords), depth, folder)
-    options: dict[str, Any] = {"settings": settings, "recipes": recipes, "seed": seed}
-    outcome = tuned.tune_and_write(
-        model_named(model.value, task),
-        task,
-        folder,
-        console.tuning_progress,
-        measure=chosen,
-        folds=folds,
-        cross_validated=cross_validate,
-        depth=depth,
-        **options,
-    )
+    with _telling_what_is_kept(folder):
+        making = Making(fields, stemmer, stopwords, anchors, links)
+        if terms is not None:
+            task = _from_terms(terms, test, docs or queries or qrels or beir, making)
+        else:
+            task = _from_documents(docs, queries, qrels, beir, split, test, making, depth, folder)
+        tuning_task.check_measure(task, chosen)
+        _check_folds(task.train.rows.queries, folds, cross_validate)
+        options: dict[str, Any] = {"settings": settings, "recipes": recipes, "seed": seed}
+        outcome = tuned.tune_and_write(
+            model_named(model.value, task),
+            task,
+            folder,
+            console.tuning_progress,
+            measure=chosen,
+            folds=folds,
+            cross_validated=cross_validate,
+            depth=depth,
+            **options,
+        )
     show_outcome(outcome)
     console.show(f"written: {folder / 'result.json'}")
+    if not outcome.ranges or (cross_validate and outcome.cross_validated is None):  # figures that were asked for
+        raise typer.Exit(INTERRUPTED)
+
+
+@contextmanager
+def _telling_what_is_kept(folder: Path) -> Iterator[None]:
+    """Ctrl-C before there is a model: say so, and what need not be done again."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = "the index is kept" if any(folder.glob("documents-*.index")) else "nothing was written"
+        typer.echo(f"fliprank: interrupted before there was a model; {kept}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _check_folds(queries: int, folds: int, cross_validate: bool) -> None:
+    """An error before the tuning, not at its end, where there are too few queries to hold some out."""
+    if queries < 2:
+        raise InputError("one training query: at least 2 are needed, since queries are held out to choose how to tune")
+    if cross_validate and (folds > queries or queries - -(-queries // folds) < 2):
+        fewer = f" --folds {queries}," if queries > 2 else ""
+        raise UsageError(f"{folds} folds of {queries} queries: give more judgements,{fewer} or --no-cross-validate")
 
 
 def show_outcome(outcome: Outcome) -> None:
@@ -144,11 +179,13 @@ def model_named(name: str, task: Task) -> Model:
     return kinds[name]()
 
 
-def _from_terms(terms: Path, test: str | None, others: object) -> Task:
+def _from_terms(terms: Path, test: str | None, others: object, making: Making) -> Task:
     from fliprank.experiment.tuning_task import task_of_terms
 
     if others:
         raise UsageError("--terms stands alone: no --docs, --queries, --qrels or --beir beside it")
+    if making != Making():
+        raise UsageError("how to index goes with --docs: a file of term statistics has its fields and terms")
     return task_of_terms(terms, [Path(test)] if test else [])
 
 
@@ -159,25 +196,24 @@ def _from_documents(
     beir: Path | None,
     split: str,
     test: str | None,
-    fields: str | None,
-    analysis: tuple[str, str],
+    making: Making,
     depth: int,
     folder: Path,
 ) -> Task:
     from fliprank import console
-    from fliprank.experiment.tuning_task import open_index, task_of_documents
-    from fliprank.text.analysis import Analyzer
+    from fliprank.data.beir import find_split
+    from fliprank.experiment.tuning_task import open_index, read_questions, task_of_questions
 
     held_out: Path | None = None if test is None else Path(test)
     if beir is not None:
         if docs or queries or qrels:
             raise UsageError("--beir stands for --docs, --queries and --qrels: give one or the others")
-        docs, queries, qrels = beir, beir, beir / "qrels" / f"{split}.tsv"
-        held_out = None if test is None else beir / "qrels" / f"{test}.tsv"
+        docs, queries, qrels = beir, beir, find_split(beir, split)
+        held_out = None if test is None else find_split(beir, test)
     if docs is None or queries is None or qrels is None:
         raise UsageError("give --docs, --queries and --qrels, or --beir, or --terms")
-    stemmer, stopwords = (None if name == "none" else name for name in analysis)
-    analyzer = Analyzer(stemmer=stemmer, stopwords=stopwords)
+    analyzer = making.analyzer()
+    asked = read_questions(queries, qrels, held_out)
     with console.counting("indexing") as progress:
-        index = open_index(docs, folder, _listed(fields), analyzer, progress)
-    return task_of_documents(index, queries, qrels, held_out, depth)
+        index = open_index(docs, folder, making.wanted, analyzer, progress, anchors=making.anchors, links=making.links)
+    return task_of_questions(index, asked, depth)

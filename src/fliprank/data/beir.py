@@ -18,6 +18,7 @@ to name the one at fault. The corpus is read when it is asked for.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
@@ -30,7 +31,7 @@ from fliprank.data.files import StrPath, read_chunks, resolve
 from fliprank.data.trec import Qrels, read_qrels
 from fliprank.errors import InputError
 
-__all__ = ["Beir", "json_objects", "read_beir", "read_documents"]
+__all__ = ["Beir", "find_split", "json_objects", "read_beir", "read_documents", "strict_json"]
 
 _BOM = b"\xef\xbb\xbf"
 _HINT = 'a line is a JSON object such as {"_id": "d1", "text": "..."}'
@@ -55,7 +56,7 @@ def read_beir(folder: StrPath, split: str = "test") -> Beir:
     if not root.is_dir():
         raise InputError("no such folder", path=root)
     corpus, source = resolve(root / "corpus.jsonl"), resolve(root / "queries.jsonl")
-    qrels = read_qrels(_find_split(root / "qrels", split))
+    qrels = read_qrels(find_split(root, split))
     frame = read_documents(source)
     if "text" not in frame.columns or frame["text"].dtype != pl.String or frame["text"].has_nulls():
         _complain(source, field="text")
@@ -88,7 +89,9 @@ def read_documents(path: StrPath) -> pl.DataFrame:
     return frame.with_columns(ids.alias("_id"))
 
 
-def _find_split(folder: Path, split: str) -> Path:
+def find_split(root: StrPath, split: str) -> Path:
+    """The file of judgements of a split; an error lists the splits that there are."""
+    folder = Path(root) / "qrels"
     try:
         return resolve(folder / f"{split}.tsv")
     except InputError as error:
@@ -108,7 +111,7 @@ def json_objects(path: StrPath) -> Iterator[tuple[int, dict[str, Any]]]:
             if not text.strip():
                 continue
             try:
-                record = _STRICT.decode(text.decode())
+                record = strict_json(text)
             except (ValueError, RecursionError) as error:
                 raise InputError(f"broken JSON: {error}", path=path, line=number) from error
             if not isinstance(record, dict):
@@ -116,11 +119,21 @@ def json_objects(path: StrPath) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, record
 
 
+def strict_json(text: bytes) -> Any:
+    """What the bytes say; NaN, infinities and numbers beyond all bounds, which JSON does not have, are errors."""
+    return _STRICT.decode(text.decode())
+
+
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-_STRICT = json.JSONDecoder(parse_constant=_refuse)
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse(text)
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 
 
 def _complain(path: StrPath, field: str | None = None, reason: str = "can't be read as JSON lines") -> NoReturn:

@@ -21,7 +21,16 @@ import numpy as np
 from fliprank.arrays import Bytes
 from fliprank.errors import InputError
 
-__all__ = ["atomic_write", "check_utf8", "open_bytes", "open_text", "read_bytes", "read_chunks", "resolve"]
+__all__ = [
+    "atomic_write",
+    "check_utf8",
+    "check_writable",
+    "open_bytes",
+    "open_text",
+    "read_bytes",
+    "read_chunks",
+    "resolve",
+]
 
 StrPath = str | PathLike[str]
 GZIP_MAGIC = b"\x1f\x8b"
@@ -33,8 +42,10 @@ def resolve(path: StrPath) -> Path:
     for candidate in (given, given.with_name(given.name + ".gz")):
         if candidate.is_file():
             return candidate
-    kind = "is a folder, not a file" if given.is_dir() else "no such file"
-    raise InputError(kind, path=given)
+    if given.exists() and not given.is_dir():
+        hint = "files are read more than once: write it to a file first"
+        raise InputError("is a pipe or a device, not a file", path=given, hint=hint)
+    raise InputError("is a folder, not a file" if given.is_dir() else "no such file", path=given)
 
 
 @contextmanager
@@ -101,23 +112,56 @@ def open_text(path: StrPath) -> Iterator[Iterator[str]]:
 def atomic_write(path: StrPath) -> Iterator[IO[bytes]]:
     """Write to a temporary file beside `path` and rename it when the block ends well; gzipped for a name in .gz.
 
-    On an error or Ctrl-C the old file stays as it was and the temporary one is removed.
+    On an error or Ctrl-C the old file stays as it was and the temporary one is removed. A link is followed; a pipe or a
+    device such as /dev/stdout is written to as it is. An `OSError` names `path`.
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
-        with os.fdopen(handle, "wb") as raw:
+        if target.exists() and not target.is_file():
+            with target.open("wb") as raw:  # a folder is an error here; to rename over a device would destroy it
+                yield raw
+            return
+        with _renamed(Path(os.path.realpath(target))) as raw:
             if target.suffix == ".gz":
                 with gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0, compresslevel=6) as zipped:
                     yield cast(IO[bytes], zipped)
             else:
                 yield raw
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(target)) from error
+
+
+@contextmanager
+def _renamed(target: Path) -> Iterator[IO[bytes]]:
+    """A temporary file that becomes `target`."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as raw:
+            yield raw
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, target)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def check_writable(path: StrPath, *, folder: bool = False) -> None:
+    """An error, before any work, where the file (or folder) `path` can't be written, nor folders be made for it."""
+    place = Path(path)
+    if place.is_dir() and not folder:
+        raise InputError("is a folder, not a file to write", path=path)
+    while not place.exists() and place.parent != place:
+        place = place.parent
+    made = place != Path(path)  # folders are to be made in `place`
+    if made and not place.is_dir():
+        raise InputError(f"can't be made: {place} is not a folder", path=path)
+    if not os.access(place, os.W_OK | (os.X_OK if place.is_dir() else 0)):
+        raise InputError(
+            "can't be written to" if not made else f"can't be made: {place} can't be written to", path=path
+        )
 
 
 def _umask() -> int:

@@ -20,6 +20,7 @@ import math
 import mmap
 import os
 import time
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -56,25 +57,36 @@ def write_arrays(path: StrPath, header: dict[str, Any], arrays: Arrays) -> None:
         kind = f"{array.dtype.kind}{array.dtype.itemsize}"
         if kind not in DTYPES:
             raise TypeError(f"array {name!r} is of {array.dtype}; a store holds {', '.join(DTYPES)}")
-        table[name] = [kind, list(array.shape), end]
+        table[name] = [kind, list(array.shape), end, zlib.crc32(_raw(array).data)]
         end = _aligned(end + array.nbytes)
-    text = json.dumps({"version": VERSION, "header": header, "arrays": table}).encode()
+    text = json.dumps({"version": VERSION, "header": header, "sum": _sum(header, table), "arrays": table}).encode()
     with atomic_write(path) as file:
         written = file.write(MAGIC + len(text).to_bytes(8, "little") + text)
         for array in arrays.values():
             file.write(bytes(_aligned(written) - written))
-            raw = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
+            raw = _raw(array)
             file.write(raw.data)
             written = _aligned(written) + raw.nbytes
 
 
-def read_arrays(path: StrPath) -> tuple[dict[str, Any], Arrays]:
-    """Header and arrays of a file of `write_arrays`; the arrays are read-only views of the file."""
+def _raw(array: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
+
+
+def _sum(header: dict[str, Any], table: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps([header, table], sort_keys=True).encode())
+
+
+def read_arrays(path: StrPath, *, check: bool = False) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of a file of `write_arrays`; the arrays are read-only views of the file.
+
+    With `check` the whole file is read and must be what was written, byte by byte.
+    """
     try:
         with open(path, "rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:  # ValueError: an empty file can't be mapped
-        raise InputError(f"can't be read: {error}", path=path) from error
+        raise InputError(f"can't be read: {getattr(error, 'strerror', None) or error}", path=path) from error
     length = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 8], "little")
     start = len(MAGIC) + 8
     if data[: len(MAGIC)] != MAGIC or length > min(len(data) - start, LONGEST_HEADER):
@@ -84,10 +96,20 @@ def read_arrays(path: StrPath) -> tuple[dict[str, Any], Arrays]:
         if found["version"] != VERSION or not isinstance(found["header"], dict):
             raise ValueError("another version")
         base = _aligned(start + length)
-        arrays = {name: _view(data, base, *entry) for name, entry in found["arrays"].items()}
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        arrays = {name: _view(data, base, *entry[:3]) for name, entry in found["arrays"].items()}
+        if check and "sum" in found:  # files of earlier versions have none
+            _check_sums(found, arrays)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"a damaged fliprank store: {error}", path=path) from error
     return found["header"], arrays
+
+
+def _check_sums(found: dict[str, Any], arrays: Arrays) -> None:
+    if found["sum"] != _sum(found["header"], found["arrays"]):
+        raise ValueError("its header is not what was written")
+    for name, array in arrays.items():
+        if found["arrays"][name][3] != zlib.crc32(_raw(array).data):
+            raise ValueError(f"{name} is not what was written")
 
 
 def _view(data: mmap.mmap, base: int, kind: Any, shape: Any, offset: Any) -> NDArray[Any]:

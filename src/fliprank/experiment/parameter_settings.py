@@ -23,12 +23,11 @@ body.b       0.7      0      1      0.7  shared: b
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, NoReturn
 
-from fliprank.data.files import StrPath
+from fliprank.data.files import StrPath, open_text
 from fliprank.errors import InputError, UsageError
 from fliprank.models.parameters import Parameters
 
@@ -49,14 +48,32 @@ class ParameterSettings:
         """These parameters as asked; what is given as start or fixed value is the default to compare with, too."""
         lower, upper = params.lower.copy(), params.upper.copy()
         for name, (low, high) in self.bounds.items():
-            lower[params.positions(name)], upper[params.positions(name)] = low, high
+            places = params.positions(name)
+            _check_within(
+                f"bounds of {name}, {low:g} to {high:g}", (low, high), lower[places].max(), upper[places].min()
+            )
+            lower[places], upper[places] = low, high
         values, default = params.values.clip(lower, upper), params.default.clip(lower, upper)
         for name, value in {**self.start, **{n: v for n, v in self.fix.items() if v is not None}}.items():
             places = params.positions(name)
+            _check_within(f"{name}={value:g}", (value, value), lower[places].max(), upper[places].min())
             values[places] = default[places] = value
         told = replace(params, lower=lower, upper=upper, values=values, default=default)
         told = told.release(self.free).fix(self.fix)
-        return told.tie({key: names or _ending(told, key) for key, names in self.share.items()})
+        groups = {key: names or _ending(told, key) for key, names in self.share.items()}
+        shared = [name for names in groups.values() for name in names]
+        if twice := next((name for name in shared if shared.count(name) > 1), None):
+            raise UsageError(f"share: {twice} can share one value only")
+        return told.tie(groups)
+
+
+def _check_within(what: str, span: tuple[float, float], lower: float, upper: float) -> None:
+    """An error where a span is none, or goes beyond what the model can be given: a b above 1 scores documents NaN."""
+    low, high = span
+    if not low <= high:
+        raise UsageError(f"{what}: the first must be a number that is not above the second")
+    if low < lower or high > upper:
+        raise UsageError(f"{what}: out of bounds, it lies between {lower:g} and {upper:g}")
 
 
 def _ending(params: Parameters, key: str) -> tuple[str, ...]:
@@ -106,14 +123,18 @@ def _span(value: str | None, line: str) -> tuple[float, float]:
     low, colon, high = (value or "").partition(":")
     if not colon:
         raise UsageError(f"{line!r}: it is name=low:high, such as title.w=0:10")
-    return _number(low or "-inf", line), _number(high or "inf", line)
+    try:
+        return float(low or "-inf"), float(high or "inf")
+    except ValueError:
+        raise UsageError(f"{line!r}: it is name=low:high, such as title.w=0:10") from None
 
 
 def _from_toml(path: StrPath) -> ParameterSettings:
     """The settings in a file; whatever is not of the form shown above is an error that names it."""
     try:
-        given = tomllib.loads(Path(path).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        with open_text(path) as lines:
+            given = tomllib.loads("".join(lines).removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as error:
         raise InputError(f"can't be read as TOML: {error}", path=path) from error
     kinds = {"start", "bounds", "fix", "free", "share"}
     if unknown := sorted(given.keys() - kinds):
@@ -124,10 +145,11 @@ def _from_toml(path: StrPath) -> ParameterSettings:
 
     def table(kind: str) -> dict[str, Any]:
         found = given.get(kind, {})
-        return found if isinstance(found, dict) else fail(f"{kind} is not a table")
+        return dict(_flat(found)) if isinstance(found, dict) else fail(f"{kind} is not a table")
 
     def number(value: Any, what: str) -> float:
-        return float(value) if isinstance(value, int | float) and value == value else fail(f"{what} is not a number")
+        good = isinstance(value, int | float) and not isinstance(value, bool) and value == value
+        return float(value) if good else fail(f"{what} is not a number")
 
     def listed(value: Any, what: str) -> tuple[str, ...]:
         good = isinstance(value, list) and all(isinstance(name, str) for name in value)
@@ -145,3 +167,12 @@ def _from_toml(path: StrPath) -> ParameterSettings:
         listed(given.get("free", []), "free"),
         {name: listed(value, f"share of {name}") for name, value in table("share").items()},
     )
+
+
+def _flat(table: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Names with dots as they are meant: TOML reads title.w without quotes as a table `title` that has a `w`."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value

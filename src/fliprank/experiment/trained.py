@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fliprank.data.candidates import Candidates
-from fliprank.data.files import StrPath, atomic_write
+from fliprank.data.files import StrPath, atomic_write, check_writable
 from fliprank.errors import InputError
 from fliprank.experiment.telescope import telescope
 from fliprank.experiment.training import Fold, Watch, train
@@ -29,8 +29,8 @@ from fliprank.optimize.fit import Epoch, Fit
 
 __all__ = ["Figures", "Result", "check_folder", "train_and_write", "write_json"]
 
-OURS = ("result.json", "model", "trail.csv", "checkpoint", "Fold*", "*.run", "documents-*.index")
-"""What fliprank leaves in a folder."""
+OURS = ("result.json", "model", "trail.csv", "checkpoint", "Fold*", "*.run", "documents-*.index", ".*.part")
+"""What fliprank leaves in a folder; `.part`: what a kill -9 left of a file that was being written."""
 
 
 Figures = dict[str, dict[str, float]]
@@ -111,6 +111,7 @@ def check_folder(folder: StrPath) -> Path:
     path = Path(folder)
     if path.exists() and not path.is_dir():
         raise InputError("is a file, not a folder for results", path=path)
+    check_writable(path, folder=True)
     found = sorted(path.iterdir()) if path.exists() else []
     strangers = [each.name for each in found if not any(fnmatch(each.name, ours) for ours in OURS)]
     if strangers and not (path / "result.json").exists():

@@ -6,10 +6,11 @@ index a ranking function can be run over all documents; with term statistics, ov
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,13 +20,27 @@ from fliprank.data.ids import Ids, match
 from fliprank.data.statistics import read_statistics
 from fliprank.data.store import content_digest
 from fliprank.data.trec import Qrels, Run, read_qrels
+from fliprank.data.triples import first_unfit
 from fliprank.errors import InputError, UsageError
+from fliprank.measures import Measure
 from fliprank.models import Model
 from fliprank.text.analysis import Analyzer
-from fliprank.text.index import Index, Progress
+from fliprank.text.candidates import told
+from fliprank.text.index import VERSION, Index, Progress
 from fliprank.text.queries import read_queries
 
-__all__ = ["Queries", "Task", "open_index", "pooled", "task_of_documents", "task_of_terms"]
+__all__ = [
+    "Queries",
+    "Questions",
+    "Task",
+    "check_measure",
+    "open_index",
+    "pooled",
+    "read_questions",
+    "task_of_documents",
+    "task_of_questions",
+    "task_of_terms",
+]
 
 DEPTH = 1000
 """Documents a query that are tuned on, beside the judged ones: the top of BM25, later also of what was tuned."""
@@ -63,41 +78,141 @@ def task_of_terms(train: StrPath, test: Sequence[StrPath] = ()) -> Task:
     parts = [_with_ids(read_statistics(path)) for path in test]
     if len(parts) > 1:
         raise UsageError("one --test file of term statistics at a time")
-    return Task(Queries(_with_ids(read_statistics(train))), Queries(parts[0]) if parts else None)
+    rows = _with_ids(read_statistics(train))
+    if parts:
+        _check_apart(rows.qids.tolist(), parts[0].qids.tolist(), test[0])
+    return Task(Queries(rows), Queries(parts[0]) if parts else None)
+
+
+def _check_apart(train: Iterable[str], test: Iterable[str], path: StrPath) -> None:
+    """An error where a test would be of queries that were tuned on."""
+    if both := set(train) & set(test):
+        hint = "a test must be of other queries"
+        raise InputError(f"{len(both)} test queries are training queries too", path=path, query=min(both), hint=hint)
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """What queries ask, and the judgements to tune on, and perhaps others to test on, each by the name of its file."""
+
+    texts: dict[str, str]
+    judged: tuple[tuple[str, Qrels], ...]
+
+
+def read_questions(queries: StrPath, qrels: StrPath, test: StrPath | None = None) -> Questions:
+    """Queries and judgements, checked against each other: before documents are indexed, which may take long."""
+    texts = read_queries(queries)
+    judged = [(Path(path), read_qrels(path)) for path in (qrels, test) if path is not None]
+    for path, each in judged:
+        _check_judgements(path, each, texts)
+    if len(judged) > 1:
+        _check_apart(_known(judged[0][1], texts), _known(judged[1][1], texts), judged[1][0])
+    return Questions(texts, tuple((path.name, each) for path, each in judged))
+
+
+def _known(qrels: Qrels, texts: dict[str, str]) -> dict[str, str]:
+    """The judged queries that have a text."""
+    return {qid: texts[qid] for qid in qrels.qids.tolist() if qid in texts}
+
+
+def _check_judgements(path: Path, qrels: Qrels, texts: dict[str, str]) -> None:
+    """An error where there is nothing to learn from."""
+    if not len(qrels):
+        raise InputError("all labels are negative, which says: not judged", path=path)
+    if not _known(qrels, texts):
+        have, want = (", ".join(list(ids)[:3]) for ids in (texts, qrels.qids.tolist()))
+        raise InputError("no query has judgements", path=path, hint=f"queries: {have}; judged: {want}")
+    if not (qrels.labels > 0).any():
+        raise InputError("no label is above 0: no document is relevant to any query", path=path)
 
 
 def task_of_documents(
     index: Index, queries: StrPath, qrels: StrPath, test: StrPath | None = None, depth: int = DEPTH
 ) -> Task:
     """Tune on the queries that `qrels` judges; test on those that `test`, other qrels, judges."""
-    texts, notes = read_queries(queries), list[str]()
-    parts: list[Queries] = []
-    for path in (qrels, test):
-        if path is None:
-            continue
-        judged = read_qrels(path)
-        pool = index.pool(texts, judged, depth=depth)
-        notes += [f"{Path(path).name}: {note}" for note in pool.notes if "queries have no judgements" not in note]
-        known = [qid for qid in judged.qids.tolist() if qid in texts]
-        parts.append(Queries(pool.candidates, {qid: texts[qid] for qid in known}, judged))
-    if len(parts) > 1 and (both := sorted(parts[0].texts.keys() & parts[1].texts.keys())):
-        raise InputError(
-            f"{len(both)} test queries are training queries too", query=both[0], hint="a test must be of other queries"
-        )
+    return task_of_questions(index, read_questions(queries, qrels, test), depth)
+
+
+def task_of_questions(index: Index, asked: Questions, depth: int = DEPTH) -> Task:
+    """The same, where queries and judgements were read before."""
+    notes, parts = list[str](), list[Queries]()
+    for name, judged in asked.judged:
+        try:
+            pool = index.pool(asked.texts, judged, depth=depth)
+        except InputError as error:
+            raise InputError(error.message, path=name, query=error.query, hint=error.hint) from error
+        if pool.lost == pool.candidates.queries:
+            qid, text = next(iter(_known(judged, asked.texts).items()))
+            hint = f"{qid} is {text[:60]!r}; are stemmer and stop words those of its language?"
+            raise InputError("no query has a term that some document has", path=name, hint=hint)
+        told = [note for note in pool.notes if "queries have no judgements" not in note]
+        notes += [f"{name}: {note}" for note in (*told, *_remarks(judged, pool.candidates))]
+        parts.append(Queries(pool.candidates, _known(judged, asked.texts), judged))
     return Task(parts[0], parts[1] if len(parts) > 1 else None, index, (*index.notes, *notes))
 
 
+def _remarks(judged: Qrels, rows: Candidates) -> Iterator[str]:
+    """What is odd about judgements, though they can be used."""
+    if judged.unjudged:
+        yield f"{judged.unjudged:,} labels are negative, which says: not judged"
+    relevant = np.zeros(rows.queries, bool)
+    relevant[rows.query_of_rows()[rows.labels > 0]] = True
+    missed = np.repeat(np.arange(rows.queries), np.diff(rows.missed_offsets))
+    relevant[missed[rows.missed_labels > 0]] = True
+    if not relevant.all():
+        yield told(rows.queries, "queries have no relevant document", rows.qids.take(np.flatnonzero(~relevant)))
+
+
+def check_measure(task: Task, measure: Measure) -> None:
+    """An error where the measure of even the best ranking is 0 or no number: nothing could be tuned for it."""
+    for part, rows in (("training", task.train.rows), ("test", None if task.test is None else task.test.rows)):
+        if rows is None:
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            best = measure.per_query(np.nan_to_num(rows.labels), rows)
+        if np.isnan(best).any():
+            query, most = int(np.isnan(best).argmax()), float(np.nanmax(rows.labels))
+            hint = f"the largest label is {most:g}; nDCG@10 takes labels as gains, where exp-log2 takes 2^label - 1"
+            raise InputError(f"{measure} is not a number", query=rows.qids[query], hint=hint)
+        if not best.any() and not measure.smaller_is_better:
+            raise InputError(
+                f"{measure} is 0 on all {part} queries, be the ranking the best: are labels, or relevant documents, "
+                "missing?"
+            )
+
+
 def open_index(
-    docs: StrPath, folder: Path, fields: Sequence[str] | None, analyzer: Analyzer, progress: Progress | None = None
+    docs: StrPath,
+    folder: Path,
+    fields: Sequence[str] | None,
+    analyzer: Analyzer,
+    progress: Progress | None = None,
+    *,
+    anchors: StrPath | None = None,
+    links: StrPath | None = None,
 ) -> Index:
     """The index of these documents in `folder`: as it is there, or built. Its name tells of which documents it is."""
     source = resolve(Path(docs) / "corpus.jsonl" if Path(docs).is_dir() else docs)
-    made_of = f"{content_digest(source)} {fields} {analyzer}"
+    files = [None if path is None else content_digest(resolve(path)) for path in (source, anchors, links)]
+    made_of = f"{VERSION} {files} {fields} {analyzer}"
     place = folder / f"documents-{blake2b(made_of.encode(), digest_size=6).hexdigest()}.index"
-    if place.exists():
-        return Index.open(place)
-    folder.mkdir(parents=True, exist_ok=True)
-    return Index.build(source, place, fields=fields, analyzer=analyzer, progress=progress)
+    index = _opened(place)
+    if index is None:
+        folder.mkdir(parents=True, exist_ok=True)
+        how: dict[str, Any] = {"fields": fields, "analyzer": analyzer, "anchors": anchors, "links": links}
+        index = Index.build(source, place, progress=progress, **how)
+    if (bad := first_unfit(*index.docids.arrays)) >= 0:
+        hint = "runs and qrels are parted by it: give the document another id"
+        raise InputError(f"the id {index.docids[bad]!r} has white space", path=source, hint=hint)
+    return index
+
+
+def _opened(place: Path) -> Index | None:
+    """The index that was built before; None where there is none, or it is damaged or of another version."""
+    try:
+        return Index.open(place, check=True) if place.exists() else None
+    except InputError:
+        return None
 
 
 def pooled(task: Task, model: Model, depth: int = DEPTH, watch: int = 10) -> tuple[Task, int]:

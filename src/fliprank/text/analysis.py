@@ -1,8 +1,9 @@
 """From text to terms: words, lower case, stop words, Snowball stems; every step can be switched off.
 
-A word is what `\\w+` matches: letters, digits and underscores of any script. Words are found by a kernel (`words.py`);
-stop words and stems concern distinct words only, so a collection of a billion words calls the stemmer once for each
-word of its vocabulary. An index keeps its analyzer, and analyses queries as it did its documents.
+A word is letters, digits and underscores of any script (`\\w+`) with the marks upon them, such as the vowel signs of
+Hindi. A Chinese character or a Hiragana, written without spaces, is a word by itself, as in Lucene. Words are found by
+a kernel (`words.py`); stop words and stems concern distinct words only, so a collection of a billion words calls the
+stemmer once for each word of its vocabulary. An index keeps its analyzer, and analyses queries as it did its documents.
 
 >>> Analyzer().terms("The runner's red shoes")
 ['runner', 's', 'red', 'shoe']
@@ -13,17 +14,20 @@ word of its vocabulary. An index keeps its analyzer, and analyses queries as it 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fliprank.arrays import Int32s
+from fliprank.data.files import StrPath, open_text
 from fliprank.errors import InputError, UsageError
 
-__all__ = ["ENGLISH", "Analyzer", "letters"]
+__all__ = ["ALONE", "ENGLISH", "Analyzer", "letters", "read_words", "word_pattern"]
 
 ENGLISH = (
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of",
@@ -32,8 +36,12 @@ ENGLISH = (
 """The English stop words of Lucene, and so of the engines built on it."""
 
 CODE_POINTS = 0x110000
-_ODD = "\u03a3\u0130"
-"""Letters whose lower case depends on the letters around them (Σ), or is two letters (İ)."""
+ALONE = 0x1000000
+"""Added to a code point that is a word by itself."""
+_ODD = "\u03a3"
+"""A letter whose lower case depends on the letters around it (Σ)."""
+_ACCENTS = re.compile("[\u0300-\u033f]")
+"""Marks that make one letter with the letter before, in texts that do not have it as one."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +91,7 @@ class Analyzer:
     def terms(self, text: str) -> list[str]:
         """The terms of one text, in order; by plain Python, for a person to look at."""
         stop = set(self.stop_list)
-        words = re.findall(r"\w+", text.lower() if self.lowercase else text)
+        words = word_pattern().findall(self.normal(text))
         return self.stems([word for word in words if word not in stop])
 
     def to_json(self) -> dict[str, Any]:
@@ -102,24 +110,73 @@ class Analyzer:
             raise InputError(f"not the settings of an analyzer: {str(given)[:80]!r}")
         return cls(given["lowercase"], stop, stemmer)
 
+    def normal(self, text: str) -> str:
+        """The text in which words are looked for: accents one with their letters, lower case (İ is i, not i and a dot).
+
+        >>> Analyzer().normal("CAFE" + chr(0x301) + " İzmir")
+        'café izmir'
+        """
+        one = unicodedata.normalize("NFC", text) if _ACCENTS.search(text) else text
+        return one.replace("İ", "i").lower() if self.lowercase else one
+
     def plain(self, texts: Iterable[str]) -> list[str]:
-        """The texts, with those in lower case already whose lower case is not that of each letter by itself."""
-        if not self.lowercase:
-            return list(texts)
-        return [text.lower() if any(letter in text for letter in _ODD) else text for text in texts]
+        """The texts, `normal` already where a table of letters, one by one, would not make them so."""
+        odd = re.compile(f"[{_ODD}]|{_ACCENTS.pattern}" if self.lowercase else _ACCENTS.pattern)
+        return [self.normal(text) if odd.search(text) else text for text in texts]
 
     def odd(self, data: bytes) -> bool:
-        """Whether some of these UTF-8 bytes have to go through `plain`."""
-        return self.lowercase and not data.isascii() and any(letter.encode() in data for letter in _ODD)
+        """Whether some of these UTF-8 bytes have to go through `plain`; 0xCC leads the bytes of an accent."""
+        return not data.isascii() and (b"\xcc" in data or (self.lowercase and _ODD.encode() in data))
+
+
+def read_words(path: StrPath) -> tuple[str, ...]:
+    """Stop words from a file, one a line; what follows a `|` is a comment, as in Snowball's lists."""
+    if not Path(path).exists():
+        raise UsageError(f"no stop words called {str(path)!r}: there are english, none, or a file of words, one a line")
+    with open_text(path) as lines:
+        words = [line.removeprefix("\ufeff").partition("|")[0].strip() for line in lines]
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
+@lru_cache(maxsize=1)
+def word_pattern() -> re.Pattern[str]:
+    """A word, as a regular expression.
+
+    >>> word_pattern().findall("हिन्दी, naïve 東京に ❤\ufe0f")
+    ['हिन्दी', 'naïve', '東', '京', 'に']
+    """
+    alone, marks = (_as_class(points) for points in (_alone(), _marks()))
+    return re.compile(f"(?:[{alone}]|(?![{alone}])\\w)(?:(?<![{alone}])(?:(?![{alone}])\\w|[{marks}]))*")
+
+
+def _alone() -> list[int]:
+    """Characters that are words by themselves: of Chinese, and Hiragana."""
+    spans = ((0x3041, 0x3097), (0x3400, 0x4DC0), (0x4E00, 0xA000), (0xF900, 0xFB00), (0x20000, 0x32000))
+    return [point for span in spans for point in range(*span) if re.match(r"\w", chr(point))]
+
+
+def _marks() -> list[int]:
+    """Characters that go on a letter: accents, vowel signs."""
+    return [p for p in range(0x300, 0x1F000) if unicodedata.category(chr(p)) in ("Mn", "Mc")]
+
+
+def _as_class(points: list[int]) -> str:
+    """Code points as the inside of a character class."""
+    numbers = np.array(points)
+    first = numbers[np.diff(numbers, prepend=-2) > 1]
+    last = numbers[np.diff(numbers, append=2 * CODE_POINTS) > 1]
+    return "".join(f"{chr(a)}-{chr(b)}" for a, b in zip(first, last, strict=True))
 
 
 @lru_cache(maxsize=2)
 def letters(lowercase: bool) -> Int32s:
     """For each code point the one that stands for it in a word (lower case, if so wished); 0: not part of a word.
 
+    From `ALONE` on: a word by itself. Below 0: a mark, which goes on with a word and begins none.
+
     >>> table = letters(True)
-    >>> chr(table[ord("É")]), table[ord("-")]
-    ('é', np.int32(0))
+    >>> chr(table[ord("É")]), table[ord("-")], chr(table[ord("東")] - ALONE), chr(-table[0x301]) == chr(0x301)
+    ('é', np.int32(0), '東', True)
     """
     points = np.arange(CODE_POINTS, dtype=np.uint32)
     text = _decoded(points)
@@ -127,10 +184,12 @@ def letters(lowercase: bool) -> Int32s:
     for found in re.finditer(r"\w+", text):
         word[found.start() : found.end()] = True
     if lowercase:
-        for letter in _ODD:
-            text = text.replace(letter, "-")
+        text = text.replace(_ODD, "-").replace("İ", "i")
         points = np.frombuffer(text.lower().encode("utf-32-le", "surrogatepass"), np.uint32)
     table: Int32s = np.where(word[points], points, 0).astype(np.int32)
+    marks = np.array([mark for mark in _marks() if table[mark] == 0])
+    table[marks] = -marks
+    table[_alone()] += ALONE
     return table
 
 

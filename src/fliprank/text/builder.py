@@ -19,7 +19,8 @@ from fliprank.data.ids import Ids
 from fliprank.data.spans import bounds
 from fliprank.errors import InputError
 from fliprank.text.analysis import Analyzer
-from fliprank.text.documents import Batch, line_of
+from fliprank.text.default_fields import NUMBERS, TEXT, kind_of, left_out
+from fliprank.text.documents import IDS, Batch, line_of
 from fliprank.text.links import url_columns
 from fliprank.text.words import Chunk, WordCounter
 
@@ -27,8 +28,6 @@ __all__ = ["Builder", "pack"]
 
 MOST_WORKERS = 8
 """Each worker has a vocabulary and counts of its own; more of them cost memory and bring little."""
-NOT_BY_DEFAULT = {"url", "dochdr"}
-"""Text that is no field unless it is asked for."""
 
 
 @dataclass(eq=False)
@@ -45,6 +44,8 @@ class Builder:
     urls: list[pl.Series] = field(default_factory=list)
     origins: list[tuple[Path | None, int, int]] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
+    kinds: dict[str, str] = field(default_factory=dict)
+    others: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.workers = min(numba.get_num_threads(), MOST_WORKERS)
@@ -71,17 +72,36 @@ class Builder:
     def _sorted_out(self, batch: Batch) -> tuple[dict[str, pl.Series], dict[str, pl.Series]]:
         """Texts that are fields, and numbers that are columns. What was text before is text; see `wanted`."""
         self.seen |= batch.texts.keys() | batch.numbers.keys()
+        self.others |= set(batch.others)
+        numbers = {name: column for name, column in batch.numbers.items() if name not in IDS}
         if self.wanted is not None:
             both = {**batch.numbers, **batch.texts}
             texts = {name: both[name].cast(pl.String) for name in self.wanted if name in both}
         else:
-            texts = {name: c for name, c in batch.texts.items() if name.rsplit(".")[-1] not in NOT_BY_DEFAULT}
+            texts, told = self._by_default(batch.texts)
             texts |= {name: c.cast(pl.String) for name, c in batch.numbers.items() if name in self.chunks}
-        numbers = {name: column for name, column in batch.numbers.items() if name not in texts}
+            numbers |= told
+        numbers = {name: column for name, column in numbers.items() if name not in texts}
         if clash := next((name for name in texts if name in self.numbers), None):
             where = f"{clash!r} was a number so far, and is text from document {batch.first + 1} or later on"
             raise InputError(where, path=batch.path, hint=f"name the fields: with {clash!r} among them it is text")
         return texts, numbers
+
+    def _by_default(self, columns: dict[str, pl.Series]) -> tuple[dict[str, pl.Series], dict[str, pl.Series]]:
+        """Text, and numbers that came as strings: by what a column held where it first occurred."""
+        texts, numbers = {}, {}
+        for name, column in columns.items():
+            if name not in self.kinds:
+                self.kinds[name] = kind_of(name, column)
+            if self.kinds[name] == TEXT:
+                texts[name] = column
+            elif self.kinds[name] == NUMBERS:
+                numbers[name] = column.str.strip_chars().cast(pl.Float64, strict=False)
+        return texts, numbers
+
+    def notes(self) -> list[str]:
+        """What was left out."""
+        return left_out(self.kinds, self.others - self.seen)
 
     def add_texts(self, name: str, texts: pl.Series, first: int = 0) -> None:
         """Texts of the field `name`, those of the documents from `first` on; null is empty."""

@@ -35,7 +35,7 @@ from fliprank.text.retrieve import Bm25, Scorer, matching, rows_of, top
 if TYPE_CHECKING:
     from fliprank.text.index import Index
 
-__all__ = ["Judged", "Pool", "pool"]
+__all__ = ["Judged", "Pool", "pool", "told"]
 
 Ranker = Scorer | Bm25 | None
 """What finds candidates; None is BM25 over all fields taken as one text."""
@@ -46,10 +46,11 @@ Judged = Qrels | Mapping[str, Mapping[str, float]] | StrPath
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Candidates, and notes on what was left out."""
+    """Candidates, notes on what was left out, and how many queries have no term that some document has."""
 
     candidates: Candidates
     notes: tuple[str, ...]
+    lost: int = 0
 
 
 def pool(
@@ -72,13 +73,7 @@ def pool(
     if not texts:
         raise InputError("no queries")
     queries = analyse(index, texts)
-    empty = queries.sizes == 0
-    if empty.any():
-        notes.append(
-            _told(
-                int(empty.sum()), len(queries), "queries have no terms left", queries.qids.take(np.flatnonzero(empty))
-            )
-        )
+    lost = _note_lost_queries(queries, notes)
     owners, documents = [], []
     for each in (ranker if isinstance(ranker, Sequence) else [ranker]) if depth > 0 else ():
         offsets, found, _ = top(index, queries, each or Bm25(), depth)
@@ -95,11 +90,11 @@ def pool(
     offsets, chosen = _united(owners, documents, len(queries), index.documents)
     labels = np.full(len(chosen), np.nan)
     if judgements is None:
-        return Pool(rows_of(index, queries, offsets, chosen, labels), tuple(notes))
+        return Pool(rows_of(index, queries, offsets, chosen, labels), tuple(notes), lost)
     judgements.label_rows(offsets, chosen, index.documents, labels)
     rows = rows_of(index, queries, offsets, chosen, labels)
     missed = bounds(np.bincount(judgements.missed_owner, minlength=len(queries)))
-    return Pool(replace(rows, missed_offsets=missed, missed_labels=judgements.missed), tuple(notes))
+    return Pool(replace(rows, missed_offsets=missed, missed_labels=judgements.missed), tuple(notes), lost)
 
 
 def _qrels(judged: Judged) -> Qrels:
@@ -108,10 +103,20 @@ def _qrels(judged: Judged) -> Qrels:
     return Qrels.of(judged) if isinstance(judged, Mapping) else read_qrels(Path(judged))
 
 
-def _told(count: int, of: int, what: str, names: Ids) -> str:
+def told(of: int, what: str, names: Ids) -> str:
     """A note that lists the first few."""
     some = ", ".join(names[i] for i in range(min(3, len(names))))
-    return f"{count:,} of {of:,} {what}: {some}" + (", ..." if len(names) > 3 else "")
+    return f"{len(names):,} of {of:,} {what}: {some}" + (", ..." if len(names) > 3 else "")
+
+
+def _note_lost_queries(queries: Queries, notes: list[str]) -> int:
+    """Note the queries that find nothing, of stop words only or of words that no document has; count them."""
+    owner = np.repeat(np.arange(len(queries)), queries.sizes)
+    empty, found = queries.sizes == 0, np.bincount(owner[queries.number >= 0], minlength=len(queries)) > 0
+    for lost, what in ((empty, "queries have no terms left"), (~empty & ~found, "queries have no term in the index")):
+        if lost.any():
+            notes.append(told(len(queries), what, queries.qids.take(np.flatnonzero(lost))))
+    return int((~found).sum())
 
 
 def _judged_queries(texts: Mapping[str, str], qrels: Qrels, notes: list[str]) -> dict[str, str]:
@@ -123,9 +128,9 @@ def _judged_queries(texts: Mapping[str, str], qrels: Qrels, notes: list[str]) ->
         raise InputError("no query has judgements", hint=f"queries: {have or 'none'}; judged: {want or 'none'}")
     if len(kept) < len(texts):
         without = Ids.of([qid for qid in texts if qid not in kept])
-        notes.append(_told(len(without), len(texts), "queries have no judgements", without))
+        notes.append(told(len(texts), "queries have no judgements", without))
     if unknown := [qid for qid in judged if qid not in texts]:
-        notes.append(_told(len(unknown), len(judged), "judged queries are not among the queries", Ids.of(unknown)))
+        notes.append(told(len(judged), "judged queries are not among the queries", Ids.of(unknown)))
     return kept
 
 
@@ -150,7 +155,7 @@ class _Judgements:
         document = index.numbers_of(ids)
         if (unknown := document < 0).any():
             absent = ids.take(np.flatnonzero(unknown))
-            notes.append(_told(len(absent), len(ids), "judged documents are not in the index", absent))
+            notes.append(told(len(ids), "judged documents are not in the index", absent))
             if unknown.all():
                 raise InputError(
                     "no judged document is in the index", hint=f"judged: {absent[0]}; indexed: {index.docids[0]}"

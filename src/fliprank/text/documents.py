@@ -11,8 +11,8 @@ as `metadata.author`) becomes fields; numbers become columns of the documents; `
 
 from __future__ import annotations
 
+import gzip
 import io
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -21,6 +21,7 @@ from typing import Any, cast
 
 import polars as pl
 
+from fliprank.data.beir import strict_json
 from fliprank.data.files import StrPath, open_bytes, read_chunks, resolve
 from fliprank.errors import InputError
 from fliprank.text.trec_documents import read_trec
@@ -30,14 +31,20 @@ __all__ = ["IDS", "Batch", "Source", "line_of", "read_documents"]
 IDS = ("_id", "id", "docid", "docno", "doc_id")
 """Names under which the id of a document is looked for."""
 BATCH = 20_000
+DEEPEST = 8
+"""Objects within objects that are laid flat."""
 
 Source = StrPath | Sequence[StrPath] | pl.DataFrame | Iterable[Mapping[str, Any]]
+_KINDS = {str: "text", int: "a number", float: "a number", bool: "true or false", list: "a list", dict: "an object"}
 _HINT = 'a line is a JSON object such as {"_id": "d1", "title": "...", "text": "..."}'
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some documents: ids, text by field, numbers by column, the lists of links; `first` counts from 0 in its file."""
+    """Some documents: ids, text by field, numbers by column, the lists of links; `first` counts from 0 in its file.
+
+    `others` are names of what is neither text nor numbers nor links.
+    """
 
     ids: pl.Series
     texts: dict[str, pl.Series]
@@ -45,6 +52,7 @@ class Batch:
     links: pl.Series | None
     path: Path | None
     first: int
+    others: tuple[str, ...] = ()
 
 
 def read_documents(source: Source) -> Iterator[Batch]:
@@ -108,7 +116,7 @@ def _json_frames(path: Path) -> Iterator[pl.DataFrame]:
                 frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
             except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
                 _complain(path, data, line)
-                raise InputError(f"can't be read as JSON lines: {error}", path=path, line=line) from error
+                raise InputError(f"can't be read as JSON lines from line {line} on: {error}", path=path) from error
             if _bad_ids(frame):
                 _complain(path, data, line)
             yield frame
@@ -116,11 +124,13 @@ def _json_frames(path: Path) -> Iterator[pl.DataFrame]:
 
 
 def _complain(path: Path, data: bytes, line: int) -> None:
-    """Raise an error at the first line that is broken or has no id."""
+    """Raise an error at the first line that is broken, has no id, or a field of a kind that does not go with others."""
+    kinds: dict[str, type] = {}
+    clash: tuple[int, str] | None = None
     for text in data.split(b"\n"):
         if text.strip():
             try:
-                record = json.loads(text)
+                record = strict_json(text)
             except (ValueError, RecursionError) as error:
                 raise InputError(f"broken JSON: {error}", path=path, line=line) from error
             if not isinstance(record, dict):
@@ -129,7 +139,13 @@ def _complain(path: Path, data: bytes, line: int) -> None:
             if not values or isinstance(values[0], bool) or not isinstance(values[0], str | int) or values[0] == "":
                 message = "no _id, or one that is neither a string nor a whole number"
                 raise InputError(message, path=path, line=line, hint=_HINT)
+            for key, value in record.items():
+                kind, before = type(value), kinds.setdefault(key, type(value)) if value is not None else type(value)
+                if kind is not before and {kind, before} & {dict, list} and clash is None:
+                    clash = line, f"{key!r} is {_KINDS[kind]} here, and {_KINDS[before]} before"
         line += 1
+    if clash is not None:
+        raise InputError(clash[1], path=path, line=clash[0], hint="a field is of one kind in all documents")
 
 
 def _bad_ids(frame: pl.DataFrame) -> bool:
@@ -151,8 +167,10 @@ def _trec_frames(path: Path) -> Iterator[pl.DataFrame]:
 
 
 def _parquet_frames(path: Path) -> Iterator[pl.DataFrame]:
+    with open_bytes(path) as file:
+        zipped = io.BytesIO(file.read()) if isinstance(file, gzip.GzipFile) else None
     try:
-        lazy = pl.scan_parquet(path, glob=False)
+        lazy = pl.scan_parquet(zipped or path, glob=False)
         total = lazy.select(pl.len()).collect().item()
         for start in range(0, total, BATCH):
             yield lazy.slice(start, BATCH).collect()
@@ -183,29 +201,35 @@ def _numbered(frames: Iterable[pl.DataFrame], path: Path | None) -> Iterator[Bat
 
 
 def _batch(frame: pl.DataFrame, path: Path | None, first: int) -> Batch:
-    """The columns of a frame by what they are; nested objects are laid flat, one level deep."""
+    """The columns of a frame by what they are; nested objects are laid flat."""
     key = next(name for name in IDS if name in frame.columns)
-    texts, numbers, links = {}, {}, None
+    texts, numbers, links, others = {}, {}, None, []
     for name, column in _flat(frame):
         kind = column.dtype
-        if name == key:
+        if name == key or kind == pl.Null:
             continue
         if name == "links" and isinstance(kind, pl.List) and isinstance(kind.inner, pl.Struct):
             links = column
-        elif kind == pl.String:
-            texts[name] = column
+        elif kind in (pl.String, pl.Categorical, pl.Enum):
+            texts[name] = column.cast(pl.String)
         elif isinstance(kind, pl.List) and kind.inner == pl.String:
             texts[name] = column.list.join("\n", ignore_nulls=True)
         elif kind.is_numeric() or kind == pl.Boolean:
             numbers[name] = column
-    return Batch(frame[key].cast(pl.String), texts, numbers, links, path, first)
+        else:
+            others.append(name)
+    return Batch(frame[key].cast(pl.String), texts, numbers, links, path, first, tuple(others))
 
 
 def _flat(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
     for name in frame.columns:
-        column = frame[name]
-        if isinstance(column.dtype, pl.Struct):
-            for field in column.dtype.fields:
-                yield f"{name}.{field.name}", column.struct.field(field.name)
-        else:
-            yield name, column
+        yield from _laid_flat(name, frame[name])
+
+
+def _laid_flat(name: str, column: pl.Series, depth: int = 0) -> Iterator[tuple[str, pl.Series]]:
+    """A column as it is, or the columns of nested objects under names with dots."""
+    if not isinstance(column.dtype, pl.Struct) or depth == DEEPEST:
+        yield name, column
+        return
+    for field in column.dtype.fields:
+        yield from _laid_flat(f"{name}.{field.name}", column.struct.field(field.name), depth + 1)

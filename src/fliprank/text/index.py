@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from fliprank.text.documents import Source
     from fliprank.text.queries import Asked
 
-__all__ = ["Index", "Progress"]
+__all__ = ["VERSION", "Index", "Progress"]
 
-KIND, VERSION = "fliprank index", 1
+KIND, VERSION = "fliprank index", 2
 KINDS = {"docid": "u1 1", "docid_length": "i4 1", "rank": "i4 1", "term": "u1 1", "term_length": "i4 1"}
 KINDS |= {"starts": "i8 1", "docs": "i4 1", "tf": "u2 2", "field_df": "i4 2", "cf": "i8 2", "length": "i4 2"}
 KINDS |= {"tokens": "i4 1", "token_offsets": "i8 2", "columns": "f8 2"}
@@ -125,9 +125,12 @@ class Index:
         write_arrays(path, header, arrays | {name: getattr(self, name) for name in _OWN})
 
     @classmethod
-    def open(cls, path: StrPath) -> Index:
-        """Map an index from its file; an error if it is another file, of another version, or damaged."""
-        header, arrays = read_arrays(path)
+    def open(cls, path: StrPath, *, check: bool = False) -> Index:
+        """Map an index from its file; an error if it is another file, of another version, or damaged.
+
+        With `check` every byte is compared with what was written: a file that was damaged later would rank wrongly.
+        """
+        header, arrays = read_arrays(path, check=check)
         if header.get("kind") != KIND:
             raise InputError("not an index", path=path)
         if header.get("version") != VERSION:

@@ -52,7 +52,7 @@ def make(
         if builder.documents == 0:
             raise InputError("no documents")
         docids = builder.docids()
-        notes = _follow_links(builder, docids, anchors, links)
+        notes = [*builder.notes(), *_follow_links(builder, docids, anchors, links)]
     finally:
         builder.counter.close()
     progress("stemming", builder.documents)

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Asked", "Queries", "analyse", "read_queries"]
 
 Asked = Mapping[str, str] | StrPath
-"""Queries by id; or a file of them: JSON lines (`_id`, `text`), or tab-separated (id, text)."""
+"""Queries by id; or a file of them: JSON lines (`_id`, `text`), tab-separated (id, text), or TREC's topics (title)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,8 @@ def read_queries(asked: Asked) -> dict[str, str]:
     with open_bytes(path) as file:
         start = file.read(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip()
     found: dict[str, str] = {}
-    for line, qid, text in _json_queries(path) if start.startswith(b"{") else _table_queries(path):
+    kinds = {b"{": _json_queries, b"<": _topics}
+    for line, qid, text in kinds.get(start[:1], _table_queries)(path):
         if qid in found:
             raise InputError("the query occurs twice", path=path, line=line, query=qid)
         found[qid] = text
@@ -81,6 +84,28 @@ def _json_queries(path: Path) -> list[tuple[int, str, str]]:
     return out
 
 
+_TOPIC = re.compile(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)
+_NUMBER = re.compile(r"<num>\s*(?:number\s*:)?\s*([^\s<]+)", re.IGNORECASE)
+_TITLE = re.compile(r"<title>\s*(?:topic\s*:)?([^<]*)", re.IGNORECASE)
+
+
+def _topics(path: Path) -> list[tuple[int, str, str]]:
+    """Queries of a TREC file of topics: the number and the title of each."""
+    text, out = read_bytes(path).tobytes().decode(), []
+    for topic in _TOPIC.finditer(text):
+        line = 1 + text.count("\n", 0, topic.start())
+        number, title = _NUMBER.search(topic[1]), _TITLE.search(topic[1])
+        if number is None or title is None:
+            raise InputError("a topic without a number or a title", path=path, line=line, hint=_TOPIC_HINT)
+        out.append((line, number[1], " ".join(html.unescape(title[1]).split())))
+    if not out:
+        raise InputError("no topics", path=path, hint=_TOPIC_HINT)
+    return out
+
+
+_TOPIC_HINT = "a topic is: <top> <num> Number: 301 <title> red shoes ... </top>"
+
+
 def _table_queries(path: Path) -> list[tuple[int, str, str]]:
     out = []
     for line, row in enumerate(read_bytes(path).tobytes().decode().removeprefix("\ufeff").split("\n"), 1):
@@ -88,7 +113,8 @@ def _table_queries(path: Path) -> list[tuple[int, str, str]]:
         if not row.strip():
             continue
         if not tab or not qid.strip():
-            raise InputError("a line without an id and a tab", path=path, line=line, hint="a line is: id, tab, text")
+            hint = "a line is: id, tab, text; or a JSON object; or the file is of TREC's topics"
+            raise InputError("a line without an id and a tab", path=path, line=line, hint=hint)
         out.append((line, qid.strip(), text))
     return out
 

@@ -20,7 +20,7 @@ import numpy as np
 from fliprank.arrays import Bytes, Int32s, Ints
 from fliprank.data.ids import Ids, factorize
 from fliprank.kernels import kernel
-from fliprank.text.analysis import Analyzer, letters
+from fliprank.text.analysis import ALONE, Analyzer, letters
 from fliprank.text.vocabulary import (
     BYTE,
     DOCUMENT,
@@ -206,13 +206,18 @@ def _cut(
 @kernel
 def _spell(buffer: Bytes, i: int, end: int, table: Int32s, pool: Bytes, at: int) -> tuple[int, int]:
     """Write the word at byte i to the pool at `at`; (where to go on, where it ends in the pool)."""
+    first = at
     while i < end:
         if buffer[i] < 0x80:
             point, size = np.int64(table[buffer[i]]), np.int64(1)
         else:
             point, size = _letter(buffer, i, table)
+        if point >= ALONE:
+            if at > first:
+                break
+            return i + int(size), _put(pool, at, int(point - ALONE))
         i += int(size)
-        if point == 0:
+        if point == 0 or (point < 0 and at == first):
             break
-        at = _put(pool, at, int(point))
+        at = _put(pool, at, int(abs(point)))
     return i, at
