@@ -8,7 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fliprank import console as terminal
+from fliprank.cli.tuning_tables import outcome_tables
+from fliprank.console import tuning_progress
 from fliprank.data.builtin import collection
 from fliprank.experiment.training import DEFAULT_MEASURE
 from fliprank.experiment.tuned import tune_and_write
@@ -25,11 +26,9 @@ def demo() -> None:
     with tempfile.TemporaryDirectory() as name:
         index = open_index(source, Path(name), None, Analyzer())
         task = task_of_documents(index, source, source / "qrels" / "train.tsv", source / "qrels" / "test.tsv")
-        outcome = tune_and_write(
-            BM25F(), task, Path(name), terminal.tuning_progress, measure=DEFAULT_MEASURE, folds=3, starts=1
-        )
+        outcome = tune_and_write(BM25F(), task, Path(name), tuning_progress, measure=DEFAULT_MEASURE, folds=3, starts=1)
     screen = Console(record=True, width=110, file=io.StringIO())
-    for thing in terminal.outcome_tables(outcome):
+    for thing in outcome_tables(outcome):
         screen.print(thing)
     screen.save_svg(str(HERE / "demo.svg"), title="fliprank demo")
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from fliprank.experiment.evaluation import Evaluation
     from fliprank.experiment.significance import Comparison
     from fliprank.experiment.trained import Result
-    from fliprank.experiment.tuned import Outcome, Proof
-    from fliprank.experiment.tuning import Tuned
     from fliprank.optimize.fit import Epoch
 
 __all__ = [
@@ -27,7 +25,9 @@ __all__ = [
     "counting",
     "explanation",
     "mean_table",
-    "outcome_tables",
+    "new_table",
+    "p_value",
+    "plain",
     "query_table",
     "show",
     "training_progress",
@@ -57,12 +57,12 @@ def working(text: str) -> Iterator[None]:
 def mean_table(result: Evaluation) -> Table:
     """Runs in rows, measures in columns."""
     best = {r.label: _best(result, r.label, r.measure.smaller_is_better) for r in result.readings}
-    table = _table(f"Means over {len(result.qids)} queries", ["run", *best])
+    table = new_table(f"Means over {len(result.qids)} queries", ["run", *best])
     for run, means in result.means().items():
         cells = [f"{value:.4f}" for value in means.values()]
         several = len(result.values) > 1
         bold = [f"[bold]{c}[/]" if several and means[m] == best[m] else c for m, c in zip(means, cells, strict=True)]
-        table.add_row(_plain(run), *bold)
+        table.add_row(plain(run), *bold)
     return table
 
 
@@ -72,20 +72,20 @@ def comparison_tables(comparisons: list[Comparison], confidence: float) -> list[
     columns = ["run", "difference", f"{confidence:.0%} interval", "+/-/=", "p", "t-test", "Wilcoxon", "Holm", "max-T"]
     for c in comparisons:
         if c.measure not in tables:
-            tables[c.measure] = _table(f"{c.measure} against {c.baseline}", columns)
+            tables[c.measure] = new_table(f"{c.measure} against {c.baseline}", columns)
         p = (c.p["randomisation"], c.p["t"], c.p["wilcoxon"], c.corrected["holm"], c.corrected["max_t"])
         interval = f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}"
         counts = f"{c.better}/{c.worse}/{c.tied}"
-        tables[c.measure].add_row(_plain(c.run), f"{c.difference:+.4f}", interval, counts, *map(_p, p))
+        tables[c.measure].add_row(plain(c.run), f"{c.difference:+.4f}", interval, counts, *map(p_value, p))
     return list(tables.values())
 
 
 def query_table(result: Evaluation) -> Table:
     """One line a query and run."""
-    table = _table("", ["query", "run", *(reading.label for reading in result.readings)])
+    table = new_table("", ["query", "run", *(reading.label for reading in result.readings)])
     for i, qid in enumerate(result.qids.tolist()):
         for run, values in result.values.items():
-            table.add_row(_plain(qid), _plain(run), *(f"{column[i]:.4f}" for column in values.values()))
+            table.add_row(plain(qid), plain(run), *(f"{column[i]:.4f}" for column in values.values()))
     return table
 
 
@@ -102,7 +102,7 @@ def training_progress(name: str) -> Iterator[Callable[[int, int, Epoch], None]]:
     best, seen = float("-inf"), set[int]()
     with Progress(TextColumn(text), BarColumn(), TimeElapsedColumn(), console=Console(stderr=True)) as progress:
         start: dict[str, Any] = {"run": "-", "epoch": 0, "train": 0.0, "valid": 0.0, "best": 0.0}
-        task = progress.add_task(_plain(name) or "training", total=None, **start)
+        task = progress.add_task(plain(name) or "training", total=None, **start)
 
         def watch(run: int, runs: int, epoch: Epoch) -> None:
             nonlocal best
@@ -118,11 +118,11 @@ def training_table(result: Result) -> Table:
     """Train, validation and test figures; with folds, a line each and their mean."""
     means = result.means()
     measures = list(next(iter(means.values())))
-    table = _table("", ["set", *measures])
+    table = new_table("", ["set", *measures])
     for part, mean in means.items():
         if len(result.folds) > 1:
             for name, fold in result.folds.items():
-                table.add_row(f"{part} {_plain(name)}", *(f"{fold[part][m]:.4f}" for m in measures))
+                table.add_row(f"{part} {plain(name)}", *(f"{fold[part][m]:.4f}" for m in measures))
         table.add_row(f"{part} mean" if len(result.folds) > 1 else part, *(f"[bold]{mean[m]:.4f}[/]" for m in measures))
     return table
 
@@ -153,73 +153,32 @@ def tuning_progress(name: str) -> Iterator[Callable[[str, int, int], None]]:
         )
 
 
-def outcome_tables(outcome: Outcome) -> Iterator[Table | str]:
-    """What came of a tuning: each measure before and after, then the parameters."""
-    if outcome.test is not None:
-        yield _proof_table(f"On {len(outcome.test.evaluation.qids)} held-out queries", outcome.test)
-    if outcome.cross_validated is not None:
-        proof = outcome.cross_validated
-        yield _proof_table(f"Cross-validated on {len(proof.evaluation.qids)} training queries (nested)", proof)
-    tuned, default = outcome.tuned.model.params, outcome.tuned.default.params
-    table = _table("Parameters", ["parameter", "default", "tuned", "as good"])
-    driver = dict(zip(tuned.names, tuned.drivers(), strict=True))
-    for name, before, after in zip(tuned.names, default.values, tuned.values, strict=True):
-        moved = driver[name]
-        as_good = "fixed" if moved is None else str(outcome.ranges.get(moved, ""))
-        table.add_row(_plain(name), f"{before:.4g}", f"{after:.4g}", as_good)
-    yield table
-    yield "as good: values of this parameter alone that no test tells from the tuned one (95%)."
-    yield _how(outcome.tuned)
-    if any(outcome.rounds):
-        told = ", then ".join(map(str, outcome.rounds))
-        yield f"Documents new at the top after tuning, retrieved and tuned on again: {told}."
-
-
-def _how(tuned: Tuned) -> str:
-    """Which ways to tune were taken, the heaviest first."""
-    ways = sorted(tuned.weights.items(), key=lambda way: -way[1])
-    if len(ways) == 1:
-        return f"How: {ways[0][0]}."
-    told = "; ".join(f"{way} ({weight:.0%})" for way, weight in ways[:3])
-    more = f"; {len(ways) - 3} more" if len(ways) > 3 else ""
-    return f"How: a mean of {len(ways)} ways, each counting as held-out training queries speak for it: {told}{more}."
-
-
-def _proof_table(title: str, proof: Proof) -> Table:
-    table = _table(title, ["measure", "default", "tuned", "difference", "95% interval", "p", "helped", "hurt"])
-    means = proof.evaluation.means()
-    for c in proof.comparisons:
-        interval = f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}"
-        values = (f"{means['default'][c.measure]:.4f}", f"[bold]{means['tuned'][c.measure]:.4f}[/]")
-        counts = (str(c.better), str(c.worse))
-        table.add_row(_plain(c.measure), *values, f"{c.difference:+.4f}", interval, _p(c.p["randomisation"]), *counts)
-    return table
-
-
 def explanation(told: list[tuple[str, str]]) -> Table:
     """What the printed numbers depend on."""
     table = Table(title="What these numbers mean", title_justify="left", show_header=False, box=None)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for what, how in told:
-        table.add_row(_plain(what), _plain(how))
+        table.add_row(plain(what), plain(how))
     return table
 
 
-def _table(title: str, columns: list[str]) -> Table:
-    table = Table(title=_plain(title) or None, title_justify="left", title_style="bold")
+def new_table(title: str, columns: list[str]) -> Table:
+    """A table with a title; names to the left, numbers to the right."""
+    table = Table(title=plain(title) or None, title_justify="left", title_style="bold")
     for name in columns:
         left = name in ("run", "measure", "query", "set", "parameter")
-        table.add_column(_plain(name), justify="left" if left else "right", overflow="fold", no_wrap=not left)
+        table.add_column(plain(name), justify="left" if left else "right", overflow="fold", no_wrap=not left)
     return table
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text from a user, safe to show: no markup, no control characters."""
     return escape(printable(text))
 
 
-def _p(value: float) -> str:
+def p_value(value: float) -> str:
+    """As people read it: 0.0123, 1e-05."""
     return "-" if math.isnan(value) else f"{value:.4f}" if value >= 1e-4 else f"{value:.0e}"
 
 

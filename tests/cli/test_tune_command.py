@@ -254,6 +254,12 @@ def test_a_test_of_term_statistics_is_of_other_queries(files: dict[str, Path], t
     done = fliprank_does("tune", "--terms", tmp_path / "rows.jsonl", "--test", tmp_path / "rows.jsonl")
     assert done.returncode == 1
     assert "rows.jsonl, query q0: 5 test queries are training queries too" in done.stderr
+    texts = dict(line.split("\t") for line in files["queries.tsv"].read_text().splitlines())
+    other = {qid: f"blue {text}" for qid, text in texts.items()}  # numbered as the others are, but not the same
+    write_statistics(tmp_path / "other.jsonl", Index.build(files["docs.jsonl"]).candidates(other, files["train.qrels"]))
+    given = ["--terms", tmp_path / "rows.jsonl", "--test", tmp_path / "other.jsonl", "--no-cross-validate"]
+    done = fliprank_does("tune", *given, "--method", "line", "--folds", "2", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
 
 
 def test_ctrl_c_is_told_and_the_index_is_kept(tmp_path: Path) -> None:
@@ -267,7 +273,7 @@ def test_ctrl_c_is_told_and_the_index_is_kept(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         printed, said = process.communicate()
     assert (process.returncode, printed) == (130, "")
-    assert said == "fliprank: interrupted before there was a model; the index is kept\n"
+    assert said == "fliprank: interrupted before there were figures; the index is kept\n"
     assert [path.suffix for path in out.iterdir()] == [".index"]
 
 

@@ -294,13 +294,33 @@ def test_all_is_written_down(index: Index, tmp_path: Path) -> None:
     assert told["measure"] == str(MEASURE)
     assert told["params"]["default"]["title.w"] == 1.0
     assert load_model(tmp_path / "out" / "model").params.values.tolist() == list(told["params"]["tuned"].values())
-    assert told["test"]["queries"] == 56
+    assert told["test"]["queries"] == len(told["test"]["by_query"]) == 56
+    assert np.mean(list(told["test"]["by_query"].values()), axis=0) == pytest.approx(
+        [told["test"]["default"], told["test"]["tuned"]]
+    )
+    assert 0.9 < told["test"]["measures"]["Judged@10"]["tuned"] <= 1
+    assert told["settings"]["fields"] == ["title", "headings", "text", "anchor"]
+    assert told["settings"]["analyzer"] == {"lowercase": True, "stopwords": "english", "stemmer": "english"}
+    assert sum(way["weight"] for way in told["ways"]) == pytest.approx(1.0)
     assert told["cross_validated"]["queries"] == outcome.settings["queries"] == 113
     # Full retrieval: what the run file holds is what the figure is of.
     from fliprank.experiment.evaluation import evaluate
 
     means = evaluate(qrels / "test.tsv", {"tuned": tmp_path / "out" / "tuned.run"}, [str(MEASURE)]).means()
     assert means["tuned"][str(MEASURE)] == pytest.approx(told["test"]["tuned"])
+
+
+def test_an_interruption_of_a_later_round_keeps_the_model_of_the_first(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*args: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(writing, "pooled", interrupted)
+    task = task_of_documents(index, collection(), collection() / "qrels" / "train.tsv")
+    with pytest.raises(KeyboardInterrupt):
+        tune_and_write(BM25F(), task, tmp_path / "out", silent, measure=MEASURE, recipes=QUICK)
+    assert load_model(tmp_path / "out" / "model").kind == "bm25f"
 
 
 def test_an_interruption_after_tuning_keeps_the_model_and_what_is_known(
@@ -315,5 +335,6 @@ def test_an_interruption_after_tuning_keeps_the_model_and_what_is_known(
     told = json.loads((tmp_path / "result.json").read_text())
     assert told["cross_validated"] is None
     assert told["test"]["queries"] == 12
+    assert told["interrupted"] is True
     assert "interrupted" in told["notes"][-1]
     assert load_model(tmp_path / "model").kind == "bm25f"

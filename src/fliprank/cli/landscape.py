@@ -9,7 +9,7 @@ import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.outputs import check_outputs, write_outputs
-from fliprank.errors import UsageError, printable
+from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
     from fliprank.data.candidates import Candidates
@@ -78,10 +78,12 @@ def surface(
     here = (known.params[names[0]], known.params[names[1]])
     table = Table()
     for column in ("", "value of", "best on the grid", f"at {names[0]}", f"and {names[1]}"):
-        table.add_column(_plain(column), justify="left" if column in ("", "value of") else "right", overflow="fold")
+        table.add_column(
+            console.plain(column), justify="left" if column in ("", "value of") else "right", overflow="fold"
+        )
     for title, each in zip(titles, found, strict=True):
         x, y, best = each.best
-        table.add_row(title, _plain(each.of), f"{best:.4f}", f"{x:.4g}", f"{y:.4g}")
+        table.add_row(title, console.plain(each.of), f"{best:.4f}", f"{x:.4g}", f"{y:.4g}")
     console.show(table, f"The model stands at {names[0]} = {here[0]:.4g}, {names[1]} = {here[1]:.4g}.")
 
     def chart() -> Any:
@@ -136,15 +138,15 @@ def trajectory(
         paths = [
             trajectory_of(known, given, name, each, *ends, resolution=resolution) for each in measure or [MEASURE, "AP"]
         ]
-    table = Table(title=f"{_plain(name)}, now {now:.4g}; {given.queries} queries", title_justify="left")
+    table = Table(title=f"{console.plain(name)}, now {now:.4g}; {given.queries} queries", title_justify="left")
     for column in ("measure", "now", "best", f"at {name}", "from", "to", "local optima", "steps"):
-        table.add_column(_plain(column), justify="left" if column == "measure" else "right", overflow="fold")
+        table.add_column(console.plain(column), justify="left" if column == "measure" else "right", overflow="fold")
     for path in paths:
         best = path.maximum
         where = (path.parameter(x) for x in (path.inside(best), best.low, best.high))
         counts = (f"{len(path.local_maxima()):,}", f"{len(path.breaks):,}")
         values = (f"{path.value:.4f}", f"{best.value:.4f}")
-        table.add_row(_plain(str(path.measure)), *values, *(f"{x:.6g}" for x in where), *counts)
+        table.add_row(console.plain(str(path.measure)), *values, *(f"{x:.6g}" for x in where), *counts)
     closely = paths[0].resolution
     how = "exact" if closely == 0 else f"known to {closely:.2g}; a flip undone within a cell of the grid is not seen"
     console.show(table, f"Steps are {how}.")
@@ -203,16 +205,16 @@ def flips(
         _check_effort(known)
     with console.working("looking for flips"):
         found = flip_gains(known, given, parameter, measure, nearest=nearest, resolution=resolution)
-    table = Table(title=f"Flips that would gain most in {_plain(measure)}", title_justify="left")
+    table = Table(title=f"Flips that would gain most in {console.plain(measure)}", title_justify="left")
     for column in ("parameter", "now", "move past", "total", "query", "goes up", "goes down", "labels", "query's gain"):
         left = column in ("parameter", "query", "goes up", "goes down", "labels")
-        table.add_column(_plain(column), justify="left" if left else "right", overflow="fold")
+        table.add_column(console.plain(column), justify="left" if left else "right", overflow="fold")
     good = [row for row in found if row.gain > 0]
     for row in good[:top]:
         labels = " over ".join("-" if label != label else f"{label:g}" for label in (row.up_label, row.down_label))
         numbers = (f"{row.start:.4g}", f"{row.value:.6g}", f"{row.total:+.5f}")
-        documents = (_plain(row.qid), _plain(row.up), _plain(row.down))
-        table.add_row(_plain(row.parameter), *numbers, *documents, labels, f"{row.gain:+.4f}")
+        documents = (console.plain(row.qid), console.plain(row.up), console.plain(row.down))
+        table.add_row(console.plain(row.parameter), *numbers, *documents, labels, f"{row.gain:+.4f}")
     console.show(table)
     told = f"{len(good):,} of the {len(found):,} nearest flips are good."
     console.show(f"{told} total: what the mean gains by all flips, good and bad, on the way past this one.")
@@ -285,10 +287,3 @@ def _grids(model: Model, names: tuple[str, str], spans: list[str], points: int) 
             raise UsageError(f"--range {text}: expected one of {names[0]} and {names[1]}, and a low below the high")
         ends[name] = (low, high)
     return [np.linspace(*ends[name], points) for name in names]
-
-
-def _plain(text: str) -> str:
-    """Text from a file, safe to show: no markup, no control characters."""
-    from rich.markup import escape
-
-    return escape(printable(text))

@@ -132,19 +132,27 @@ def tune(
         )
     show_outcome(outcome)
     console.show(f"written: {folder / 'result.json'}")
-    if not outcome.ranges or (cross_validate and outcome.cross_validated is None):  # figures that were asked for
+    if outcome.interrupted:
         raise typer.Exit(INTERRUPTED)
 
 
 @contextmanager
 def _telling_what_is_kept(folder: Path) -> Iterator[None]:
-    """Ctrl-C before there is a model: say so, and what need not be done again."""
+    """Ctrl-C before there are figures: say what is kept and need not be done again."""
+    before = _changed(folder / "model")
     try:
         yield
     except KeyboardInterrupt:
         kept = "the index is kept" if any(folder.glob("documents-*.index")) else "nothing was written"
-        typer.echo(f"fliprank: interrupted before there was a model; {kept}", err=True)
+        if _changed(folder / "model") != before:
+            kept = f"{folder / 'model'} is kept, though not tuned on all documents that it brings up"
+        typer.echo(f"fliprank: interrupted before there were figures; {kept}", err=True)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _changed(place: Path) -> float:
+    """When it was written last; 0 where there is none."""
+    return place.stat().st_mtime if place.exists() else 0.0
 
 
 def _check_folds(queries: int, folds: int, cross_validate: bool) -> None:
@@ -159,9 +167,9 @@ def _check_folds(queries: int, folds: int, cross_validate: bool) -> None:
 def show_outcome(outcome: Outcome) -> None:
     """Tables for people."""
     from fliprank import console
+    from fliprank.cli.tuning_tables import outcome_tables
 
-    console.show(*console.outcome_tables(outcome))
-    console.show(*outcome.notes)
+    console.show(*outcome_tables(outcome), *outcome.notes)
 
 
 def model_named(name: str, task: Task) -> Model:

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from fliprank import __version__
 from fliprank.data.trec import write_run
 from fliprank.experiment.evaluation import Evaluation, evaluate
 from fliprank.experiment.ranges import Range
@@ -27,6 +28,9 @@ from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
 
 __all__ = ["Outcome", "Proof", "tune_and_write"]
+
+SURE = 0.05
+"""The p below which a difference counts as shown."""
 
 ROUNDS = 3
 """How often it is tuned again, at most, because the tuned function brought up documents that were not tuned on."""
@@ -44,8 +48,24 @@ class Proof:
         found = evaluate(judged, {"default": default, "tuned": tuned}, measures)
         return cls(found, found.compare())
 
+    @property
+    def gain(self) -> float:
+        """By how much the measure that was tuned for is better; below 0 where it is worse."""
+        return (-1.0 if self.evaluation.readings[0].measure.smaller_is_better else 1.0) * self.comparisons[0].difference
+
+    @property
+    def sure(self) -> bool:
+        """Whether that is more than chance gives (5%)."""
+        return self.comparisons[0].p["randomisation"] < SURE
+
+    def by_query(self) -> dict[str, tuple[float, float]]:
+        """{query: (default, tuned)} of the measure that was tuned for."""
+        name = self.comparisons[0].measure
+        columns = (self.evaluation.values[run][name].tolist() for run in ("default", "tuned"))
+        return dict(zip(self.evaluation.qids.tolist(), zip(*columns, strict=True), strict=True))
+
     def figures(self) -> dict[str, Any]:
-        """For programs: those of the measure that was tuned for, and under `measures` all."""
+        """For programs: those of the measure that was tuned for, under `measures` all, and it query by query."""
         means = self.evaluation.means()
         told = {
             c.measure: {
@@ -60,20 +80,25 @@ class Proof:
             }
             for c in self.comparisons
         }
-        return {**next(iter(told.values())), "measures": told}
+        return {**next(iter(told.values())), "measures": told, "by_query": self.by_query()}
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of a tuning. `test` and `cross_validated` are None where they were not asked for or cut short."""
+    """What came of a tuning. `test` and `cross_validated` are None where they were not asked for or cut short.
+
+    `texts` says what the queries ask, where that is known.
+    """
 
     tuned: Tuned
-    test: Proof | None
-    cross_validated: Proof | None
-    ranges: dict[str, Range]
+    test: Proof | None = None
+    cross_validated: Proof | None = None
+    ranges: dict[str, Range] = field(default_factory=dict)
     rounds: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    interrupted: bool = False
 
     def figures(self) -> dict[str, Any]:
         """The content of result.json."""
@@ -93,6 +118,7 @@ class Outcome:
                 for way, value in self.tuned.tried.items()
             ],
             "new_documents": list(self.rounds),
+            "interrupted": self.interrupted,
             "notes": list(self.notes),
             "settings": self.settings,
         }
@@ -115,18 +141,16 @@ def tune_and_write(
     Ctrl-C while the figures are made loses only those that are not there yet: the tuned model was written before.
     """
     chosen = parse_measure(measure)
-    measures = list(dict.fromkeys([str(chosen), "AP", "RR"]))
     with progress("tuning") as note:
-        tuned, task, rounds = _until_stable(model, task, depth, measure=chosen, folds=folds, note=note, **options)
-    folder.mkdir(parents=True, exist_ok=True)
-    tuned.model.save(folder / "model")
+        found = _until_stable(model, task, depth, folder, measure=chosen, folds=folds, note=note, **options)
+    tuned, task = found.tuned, found.task
     shown = task.train if task.test is None else task.test
     runs = {name: task.run(shown, each, depth) for name, each in (("default", tuned.default), ("tuned", tuned.model))}
     for name, run in runs.items():
         write_run(folder / f"{name}.run", replace(run, name=name))
-    settings = {"model": model.kind, "folds": folds, "depth": depth}
-    settings |= {"queries": task.train.rows.queries, "rows": len(task.train.rows)}
-    outcome = Outcome(tuned, None, None, {}, rounds, task.notes, settings)
+    settings = {"model": model.kind, "folds": folds, "depth": depth, "seed": options.get("seed", 0), **_made_of(task)}
+    outcome = Outcome(tuned, rounds=found.rounds, notes=task.notes, settings=settings, texts=shown.texts)
+    measures = list(dict.fromkeys([str(chosen), "AP", "RR"]))
     if task.test is not None:
         outcome = replace(outcome, test=_proof(task.test, tuned, runs, measures))
     write_json(folder / "result.json", outcome.figures())
@@ -135,17 +159,40 @@ def tune_and_write(
         if cross_validated:
             rows = task.train.rows
             with progress("proving it") as note:
-                found = cross_validate(model, rows, measure=chosen, folds=folds, note=note, **options)
-            outcome = replace(outcome, cross_validated=Proof.of(rows, found.default, found.tuned, measures))
+                held = cross_validate(model, rows, measure=chosen, folds=folds, note=note, **options)
+            outcome = replace(outcome, cross_validated=Proof.of(rows, held.default, held.tuned, measures))
     except KeyboardInterrupt:
-        outcome = replace(outcome, notes=(*outcome.notes, "interrupted: some figures are missing"))
+        told = (*outcome.notes, "interrupted: some figures are missing")
+        outcome = replace(outcome, notes=told, interrupted=True)
     write_json(folder / "result.json", outcome.figures())
     return outcome
 
 
-def _until_stable(model: Model, task: Task, depth: int, **options: Any) -> tuple[Tuned, Task, tuple[int, ...]]:
-    """Tune; retrieve over the whole index with what came out; where new documents enter the top, tune on them too."""
+def _made_of(task: Task) -> dict[str, Any]:
+    """What was tuned on, for who wants to do it again."""
+    told = {"version": __version__, "queries": task.train.rows.queries, "rows": len(task.train.rows)}
+    if task.index is None:
+        return told
+    index = task.index
+    return told | {"documents": len(index), "fields": list(index.fields), "analyzer": index.analyzer.to_json()}
+
+
+class _Stable(NamedTuple):
+    """A tuning, the task with all that was pooled, and how many documents were new at the top, round by round."""
+
+    tuned: Tuned
+    task: Task
+    rounds: tuple[int, ...]
+
+
+def _until_stable(model: Model, task: Task, depth: int, folder: Path, **options: Any) -> _Stable:
+    """Tune; retrieve over the whole index with what came out; where new documents enter the top, tune on them too.
+
+    What was tuned so far is in `folder`, and is the result if Ctrl-C ends a later round.
+    """
     tuned, rounds = tune(model, task.train.rows, **options), list[int]()
+    folder.mkdir(parents=True, exist_ok=True)
+    tuned.model.save(folder / "model")
     while task.index is not None and len(rounds) < ROUNDS:
         wider, new = pooled(task, tuned.model, depth)
         rounds.append(new)
@@ -153,12 +200,16 @@ def _until_stable(model: Model, task: Task, depth: int, **options: Any) -> tuple
             break
         task = wider
         tuned = replace(tune(model, task.train.rows, **{**options, "recipes": tuned.weights}), tried=tuned.tried)
-    return tuned, task, tuple(rounds)
+        tuned.model.save(folder / "model")
+    return _Stable(tuned, task, tuple(rounds))
 
 
 def _proof(queries: Queries, tuned: Tuned, runs: dict[str, Any], measures: list[str]) -> Proof:
-    """On the test queries: by full retrieval where there is an index, else by the rows of the file."""
+    """On the test queries: by full retrieval where there is an index, else by the rows of the file.
+
+    Full retrieval brings up documents that nobody judged; how many of the first ten were, `Judged@10` tells.
+    """
     if queries.qrels is not None:
-        return Proof.of(queries.qrels, runs["default"], runs["tuned"], measures)
+        return Proof.of(queries.qrels, runs["default"], runs["tuned"], [*measures, "Judged@10"])
     rows = queries.rows
     return Proof.of(rows, tuned.default.score(rows), tuned.model.score(rows), measures)

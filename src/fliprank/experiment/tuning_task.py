@@ -6,7 +6,7 @@ index a ranking function can be run over all documents; with term statistics, ov
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -80,13 +80,20 @@ def task_of_terms(train: StrPath, test: Sequence[StrPath] = ()) -> Task:
         raise UsageError("one --test file of term statistics at a time")
     rows = _with_ids(read_statistics(train))
     if parts:
-        _check_apart(rows.qids.tolist(), parts[0].qids.tolist(), test[0])
+        _check_apart(_words(rows), _words(parts[0]), test[0])
     return Task(Queries(rows), Queries(parts[0]) if parts else None)
 
 
-def _check_apart(train: Iterable[str], test: Iterable[str], path: StrPath) -> None:
+def _words(rows: Candidates) -> dict[str, str]:
+    """The terms of each query; files may number their queries alike, so that ids alone do not tell them apart."""
+    assert rows.terms is not None
+    terms, ends = rows.terms.terms.tolist(), rows.terms.offsets
+    return {qid: " ".join(terms[ends[q] : ends[q + 1]]) for q, qid in enumerate(rows.qids.tolist())}
+
+
+def _check_apart(train: dict[str, str], test: dict[str, str], path: StrPath) -> None:
     """An error where a test would be of queries that were tuned on."""
-    if both := set(train) & set(test):
+    if both := dict(train.items() & test.items()):
         hint = "a test must be of other queries"
         raise InputError(f"{len(both)} test queries are training queries too", path=path, query=min(both), hint=hint)
 
