@@ -110,7 +110,7 @@ def stanford(folder: Path) -> list[str]:
             rows = parts[name]
             proof = Proof.of(rows, found.default.score(rows), found.model.score(rows), [DEFAULT_MEASURE])
             told.append(line(name, what, proof.comparisons[0], proof.evaluation.means()))
-            print(told[-1], found.recipe, f"{time.perf_counter() - begun:.0f} s", flush=True)
+            print(told[-1], f"{time.perf_counter() - begun:.0f} s", flush=True)
     return told
 
 

@@ -48,10 +48,10 @@ def _verdict(proof: Proof) -> Iterator[str]:
     first, *others = proof.comparisons
     p = p_value(first.p["randomisation"])
     told = f"{first.measure} {first.difference:+.4f} on {first.queries} queries that tuning did not see, p = {p}"
-    if proof.sure:
-        yield f"Better: {told}." if proof.gain > 0 else f"Worse: {told}. Stay with the defaults."
+    if proof.gain > 0:
+        yield f"Better: {told}." if proof.sure else f"Perhaps better: {told}. More judged queries would tell."
     else:
-        yield f"Not shown to be better: {told}. Stay with the defaults, or judge more queries."
+        yield f"{'Worse' if proof.sure else 'Not better'}: {told}. Stay with the defaults."
     for c in others:
         if c.difference < 0 and c.p["randomisation"] < SURE:
             yield f"But {c.measure} falls by {-c.difference:.4f}, p = {p_value(c.p['randomisation'])}."

@@ -184,7 +184,7 @@ class Fits:
         objective, starts = parse_objective(recipe.objective), _starts(self.model.params, self.starts, self.seed)
 
         def fit(model: Model, rows: Candidates, first: bool) -> Model:
-            cost = Cost(model, rows, objective, scale=self.scale)
+            cost = Cost(model, rows, objective, spread=True)
             begins = [model.params.with_free(start) for start in starts] if first else [model.params]
             ends = [descend(cost.value_and_grad, begin, recipe.pull / len(queries)) for begin in begins]
             return model.at(model.params.with_free(min(ends, key=lambda end: end[0])[1]))
@@ -236,15 +236,6 @@ class Fits:
         """The rows that a gradient looks at first: these, and some at random."""
         below = np.maximum(self.rows.sizes - self.top, 1)[self.rows.query_of_rows()]
         return self.best | (np.random.default_rng(self.seed).random(len(self.rows)) < MORE / below)
-
-    @cached_property
-    def scale(self) -> float:
-        """What brings the scores of a query to a spread of 1."""
-        rows = self.rows.take(self.few)
-        scores, owner, sizes = self.model.score(rows), rows.query_of_rows(), np.maximum(rows.sizes, 1)
-        mean = np.bincount(owner, scores, rows.queries) / sizes
-        spread = np.sqrt(np.bincount(owner, (scores - mean[owner]) ** 2, rows.queries) / sizes)
-        return 1.0 / (float(spread[spread > 0].mean()) if (spread > 0).any() else 1.0)
 
 
 def _starts(params: Parameters, count: int, seed: int) -> list[Floats]:

@@ -24,7 +24,7 @@ from fliprank.objectives import parse_objective
 
 __all__ = ["CrossValidated", "Tuned", "cross_validate", "prepare", "recipes_for", "tune"]
 
-HOLDS, CLIMBING = (0.1, 1.0), 0.3
+HOLDS, CLIMBING = (1.0, 10.0), 0.3
 """How firmly gradients, and line searches, hold parameters to their defaults, in queries (`Recipe.pull`)."""
 
 INNER = 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,21 +20,24 @@ __all__ = ["Cost"]
 class Cost:
     """objective (its sign turned where it is to be maximised) + l2 x the squared distance of weights from default.
 
-    What counts as a weight, the model says (`held`); biases are not held. The objective sees the scores times `scale`:
-    a model that can't stretch its scores itself, such as BM25F, would be too sure or too unsure of its order for it.
+    What counts as a weight, the model says (`held`); biases are not held. With `spread`, the objective sees scores in
+    units of their own spread: a model that can't stretch its scores at will, such as BM25F or a language model, would
+    be too sure or too unsure of its order, and an objective such as RankNet would set parameters to make it less sure.
     """
 
     model: Model
     candidates: Candidates
     objective: Objective
     l2: float = 0.0
-    scale: float = 1.0
+    spread: bool = False
 
     def value_and_grad(self, values: Floats, batch: Candidates | None = None) -> tuple[float, Floats]:
         """The cost at these free parameters, and its gradient; on a `batch` of the queries, or on all."""
         model, rows = self.model.at(self.model.params.with_free(values)), self.candidates if batch is None else batch
-        value, by_score = self.objective.value_and_grad(self.scale * model.score(rows), rows)
-        gradient = model.params.pull_free(model.pullback(rows, self.scale * by_score))
+        evaluate = self.objective.value_and_grad
+        scores = model.score(rows)
+        value, by_score = in_units_of_spread(evaluate, scores, rows) if self.spread else evaluate(scores, rows)
+        gradient = model.params.pull_free(model.pullback(rows, by_score))
         sign = -1.0 if self.objective.maximise else 1.0
         away = values - self.centre
         pull = self.l2 * self.held * away
@@ -48,3 +52,22 @@ class Cost:
     def centre(self) -> Floats:
         """The default of each free parameter."""
         return self.model.params.at(self.model.params.default).free_values
+
+
+def in_units_of_spread(
+    evaluate: Callable[[Floats, Candidates], tuple[float, Floats]], scores: Floats, rows: Candidates
+) -> tuple[float, Floats]:
+    """(value, gradient) of an objective of scores / spread, with respect to the scores.
+
+    The spread is the standard deviation of a query's scores, on average over the queries where it is not 0.
+    """
+    owner, sizes = rows.query_of_rows(), np.maximum(rows.sizes, 1)
+    away = scores - (np.bincount(owner, scores, rows.queries) / sizes)[owner]
+    deviation = np.sqrt(np.bincount(owner, away**2, rows.queries) / sizes)
+    counted = deviation > 0
+    if not counted.any():
+        return evaluate(scores, rows)
+    spread = float(deviation[counted].mean())
+    value, by_scaled = evaluate(scores / spread, rows)
+    inverse = np.divide(1.0, sizes * deviation, out=np.zeros(rows.queries), where=counted) / counted.sum()
+    return value, (by_scaled - float(by_scaled @ scores) / spread * away * inverse[owner]) / spread
