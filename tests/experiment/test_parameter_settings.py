@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fliprank.errors import FliprankError, InputError
+from fliprank.errors import FliprankError, InputError, UsageError
 from fliprank.experiment.parameter_settings import read_settings
 from fliprank.models.parameters import Parameters
 
@@ -74,3 +74,51 @@ def test_a_file_that_is_not_there_is_named_once(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_settings(tmp_path / "none.toml")
     assert str(caught.value) == f"{tmp_path / 'none.toml'}: no such file"
+
+
+def test_settings_come_from_a_file_and_the_line_wins(tmp_path: Path) -> None:
+    path = tmp_path / "tune.toml"
+    path.write_text(
+        'free = ["k"]\n[start]\n"title.w" = 2\n[fix]\n"body.w" = true\n[share]\nb = ["title.b", "body.b"]\n'
+    )
+    params = Parameters.of(
+        {"k": (1.2, 0, np.inf), "title.w": 1.0, "title.b": (0.75, 0, 1), "body.w": 1.0, "body.b": (0.75, 0, 1)}
+    ).fix("k")
+    told = read_settings(path, start=["title.w=3"]).apply(params)
+    assert told.free_names == ("k", "title.w", "b")
+    assert told["title.w"] == told.default[1] == 3.0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[starts]\nx = 1", "unknown part 'starts'"),
+        ("[start]\nx = 'one'", "start of x is not a number"),
+        ("[bounds]\nx = [1]", "bounds of x are not"),
+        ("share = 3", "share is not a table"),
+        ("[share]\nb = 'all'", "share of b is not a list of names"),
+        ("[start", "can't be read as TOML"),
+    ],
+)
+def test_a_wrong_file_of_settings_is_an_error_that_names_it(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "tune.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=said) as error:
+        read_settings(path)
+    assert "tune.toml" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"start": ["k"]}, "name=number"),
+        ({"start": ["k=x"]}, "name=number"),
+        ({"bounds": ["k=3"]}, "name=low:high"),
+        ({"fix": ["kk=3"]}, "no parameter is called 'kk'"),
+        ({"share": ["w"]}, "no free parameter's name ends in .w"),
+        ({"start": ["b=7"]}, "out of bounds|outside its bounds"),
+    ],
+)
+def test_a_wrong_setting_is_an_error_that_says_what_was_meant(given: dict[str, list[str]], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        read_settings(None, **given).apply(Parameters.of({"k": (1.2, 0, np.inf), "b": (0.75, 0, 1)}))

@@ -25,7 +25,6 @@ from fliprank.experiment.tuning import cross_validate, prepare, recipes_for, tun
 from fliprank.experiment.tuning_task import Queries, Task, open_index, pooled, task_of_documents
 from fliprank.measures import parse_measure
 from fliprank.models import BM25, BM25F, Network, load_model
-from fliprank.models.parameters import Parameters
 from fliprank.text.analysis import Analyzer
 from fliprank.text.index import Index
 
@@ -192,54 +191,6 @@ def test_ranges_hold_the_tuned_value_and_what_is_outside_is_worse() -> None:
     outside = ranges["body.w"].high * 2
     worse = found.model.at(found.model.params.replace({"body.w": outside}))
     assert ranges["body.w"].open_high or mean(worse, rows) < mean(found.model, rows)
-
-
-def test_settings_come_from_a_file_and_the_line_wins(tmp_path: Path) -> None:
-    path = tmp_path / "tune.toml"
-    path.write_text(
-        'free = ["k"]\n[start]\n"title.w" = 2\n[fix]\n"body.w" = true\n[share]\nb = ["title.b", "body.b"]\n'
-    )
-    params = Parameters.of(
-        {"k": (1.2, 0, np.inf), "title.w": 1.0, "title.b": (0.75, 0, 1), "body.w": 1.0, "body.b": (0.75, 0, 1)}
-    ).fix("k")
-    told = read_settings(path, start=["title.w=3"]).apply(params)
-    assert told.free_names == ("k", "title.w", "b")
-    assert told["title.w"] == told.default[1] == 3.0
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[starts]\nx = 1", "unknown part 'starts'"),
-        ("[start]\nx = 'one'", "start of x is not a number"),
-        ("[bounds]\nx = [1]", "bounds of x are not"),
-        ("share = 3", "share is not a table"),
-        ("[share]\nb = 'all'", "share of b is not a list of names"),
-        ("[start", "can't be read as TOML"),
-    ],
-)
-def test_a_wrong_file_of_settings_is_an_error_that_names_it(tmp_path: Path, text: str, said: str) -> None:
-    path = tmp_path / "tune.toml"
-    path.write_text(text)
-    with pytest.raises(InputError, match=said) as error:
-        read_settings(path)
-    assert "tune.toml" in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"start": ["k"]}, "name=number"),
-        ({"start": ["k=x"]}, "name=number"),
-        ({"bounds": ["k=3"]}, "name=low:high"),
-        ({"fix": ["kk=3"]}, "no parameter is called 'kk'"),
-        ({"share": ["w"]}, "no free parameter's name ends in .w"),
-        ({"start": ["b=7"]}, "out of bounds|outside its bounds"),
-    ],
-)
-def test_a_wrong_setting_is_an_error_that_says_what_was_meant(given: dict[str, list[str]], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        read_settings(None, **given).apply(Parameters.of({"k": (1.2, 0, np.inf), "b": (0.75, 0, 1)}))
 
 
 def test_the_work_of_one_thread_or_two_is_the_same() -> None:
