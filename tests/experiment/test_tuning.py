@@ -24,7 +24,7 @@ from fliprank.experiment.tuned import tune_and_write
 from fliprank.experiment.tuning import cross_validate, prepare, recipes_for, tune
 from fliprank.experiment.tuning_task import Queries, Task, open_index, pooled, task_of_documents
 from fliprank.measures import parse_measure
-from fliprank.models import BM25, BM25F, Network, load_model
+from fliprank.models import BM25, BM25F, Linear, Network, load_model
 from fliprank.text.analysis import Analyzer
 from fliprank.text.index import Index
 
@@ -79,6 +79,16 @@ def test_a_blend_is_the_mean_of_its_parts_where_factors_count_of_logarithms() ->
     assert both.tried == {}
     assert both.model.params["title.w"] == pytest.approx(one["title.w"] ** 0.75 * other["title.w"] ** 0.25)
     assert both.model.params["body.b"] == pytest.approx(0.75 * one["body.b"] + 0.25 * other["body.b"])
+
+
+def test_many_parameters_are_left_to_gradients() -> None:
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(120, 50))
+    rows = Candidates.of(features[:, 0] > 0.8, group=[10] * 12, features=features)
+    ways = [AS_IT_IS, *QUICK, Recipe(climb=True)]
+    assert tune(Linear(), rows, measure=MEASURE, recipes=ways, folds=2, starts=1).tried.keys() == {AS_IT_IS, *QUICK}
+    few = Candidates.of(features[:, 0] > 0.8, group=[10] * 12, features=features[:, :3])
+    assert tune(Linear(), few, measure=MEASURE, recipes=ways, folds=2, starts=1).tried.keys() == set(ways)
 
 
 def test_a_mean_that_is_worse_than_all_its_parts_is_not_taken() -> None:

@@ -36,6 +36,9 @@ to DEEP), and gradients so many at random of the rest."""
 ROUNDS = 4
 """A fit goes on while rows that it did not see come up among the first ranks, at most so many rounds."""
 
+MANY = 40
+"""Free parameters from which on line searches, one for each of them an epoch, are left to who asks for nothing else."""
+
 LEAST = 0.02
 """The least weight of a recipe among several."""
 
@@ -125,7 +128,9 @@ class Fits:
         if isinstance(recipes, Mapping) or len(recipes) == 1:
             weights = dict(recipes) if isinstance(recipes, Mapping) else {recipes[0]: 1.0}
         else:
-            found = self.held_out(recipes, queries, folds, what[0])
+            quick = [recipe for recipe in recipes if not recipe.climb]
+            many = len(self.model.params.free_names) > MANY and any(recipe.objective for recipe in quick)
+            found = self.held_out(quick if many else recipes, queries, folds, what[0])
             weights = weigh(found, self.measure)
         parts = self.all([(recipe, queries) for recipe in weights], what[1])
         return Blend(self.mean_of(parts, list(weights.values()), queries), weights, found)
