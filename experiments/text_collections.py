@@ -19,7 +19,7 @@ from fliprank.experiment.recipes import Recipe
 from fliprank.experiment.significance import Comparison, compare_values
 from fliprank.experiment.training import DEFAULT_MEASURE
 from fliprank.experiment.tuned import Proof
-from fliprank.experiment.tuning import cross_validate, tune
+from fliprank.experiment.tuning import HOLDS, cross_validate, tune
 from fliprank.experiment.tuning_task import Task, open_index, task_of_documents
 from fliprank.measures import parse_measure
 from fliprank.models import BM25, BM25F, Feature, Model, Stack, TwoStageLM
@@ -117,7 +117,7 @@ def stanford(folder: Path) -> list[str]:
 def metzler(tasks: dict[str, Task]) -> list[str]:
     """Held-out folds ranked by parameters from a direct search on each measure, and from RankNet."""
     told = ["| measure | way | " + " | ".join(tasks) + " |", "|---|---|" + "---|" * len(tasks)]
-    ways = {"direct": [Recipe(climb=True)], "RankNet": [Recipe("ranknet", 0.0)]}
+    ways = {"direct": [Recipe("", HOLDS[0], climb=True)], "RankNet": [Recipe("ranknet", HOLDS[0])]}
     for name in METZLER:
         measure, values = parse_measure(name), {way: [] for way in ways}
         for task in tasks.values():

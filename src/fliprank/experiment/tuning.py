@@ -1,8 +1,9 @@
-"""Tune a ranking function of a few parameters: by gradient on a smooth objective, then on the measure itself.
+"""Tune a ranking function of a few parameters: by gradient on a smooth objective, and on the measure itself.
 
-Which objective, how firmly to hold parameters to their defaults, and whether to climb the measure at the end is settled
-by cross-validation over the training queries; one of the ways is to leave the defaults alone. The honest figure comes
-from a second cross-validation around all of that (nested, by query), or from test queries that nothing here looks at.
+Several ways are tried: objectives, how firmly parameters are held to their defaults, whether the measure is climbed at
+the end, and leaving the defaults alone. What comes out is a mean of them, each counting as cross-validation over the
+training queries speaks for it. The honest figure comes from a second cross-validation around all of that (nested, by
+query), or from test queries that nothing here looks at.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
 from fliprank.objectives import parse_objective
 
-__all__ = ["CrossValidated", "Tuned", "cross_validate", "prepare", "recipes_for", "tune"]
+__all__ = ["HOLDS", "CrossValidated", "Tuned", "cross_validate", "prepare", "recipes_for", "tune"]
 
-HOLDS, CLIMBING = (1.0, 10.0), 0.3
+HOLDS, CLIMBING = (0.03, 0.3, 3.0), 0.3
 """How firmly gradients, and line searches, hold parameters to their defaults, in queries (`Recipe.pull`)."""
 
 INNER = 3
@@ -36,7 +37,7 @@ SOFT = {"AP": "softap", "RR": "softrr"}
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """The tuned model beside the one that it began as, how it came about, and how each recipe did on held-out folds."""
+    """The tuned model beside the one that it began as; what each recipe counts, and how it did on held-out folds."""
 
     model: Model
     default: Model
@@ -70,10 +71,10 @@ def tune(
     jobs: int | None = None,
     note: Note | None = None,
 ) -> Tuned:
-    """The model with parameters set from the judgements of `rows`, by the recipe that does best on held-out folds.
+    """The model with parameters set from the judgements of `rows`: a mean of recipes, weighed by held-out folds.
 
     `settings` fixes, bounds or shares parameters. Gradients start from the defaults and `starts` - 1 random points.
-    With one recipe there is nothing to choose, and nothing is held out.
+    With one recipe, or where weights are given, there is nothing to weigh, and nothing is held out.
     """
     chosen = parse_measure(measure)
     work = Fits(prepare(model, rows, settings), rows, chosen, starts, seed, jobs, note)
@@ -85,7 +86,7 @@ def tune(
 
 @dataclass(frozen=True, eq=False)
 class CrossValidated:
-    """Scores of every row by a model that did not see its query, and by the defaults; what each fold chose."""
+    """Scores of every row by a model that did not see its query, and by the defaults; what counted in each fold."""
 
     default: Floats
     tuned: Floats
@@ -107,7 +108,7 @@ def cross_validate(
 ) -> CrossValidated:
     """What `tune` is worth on queries it does not see: each fold is ranked by a model tuned on the others alone.
 
-    Nested: a fold's recipe is chosen by cross-validation (of three folds) within the other folds.
+    Nested: recipes are weighed anew for each fold, by cross-validation (of three folds) within the others.
     """
     chosen = parse_measure(measure)
     work = Fits(prepare(model, rows, settings), rows, chosen, starts, seed, jobs, note)
@@ -136,7 +137,7 @@ def prepare(model: Model, rows: Candidates, settings: ParameterSettings | None =
 def recipes_for(measure: Measure, method: str = "auto", objective: str | None = None) -> tuple[Recipe, ...]:
     """The ways to try: the defaults as they are, and others.
 
-    `method`: "gradient" down two objectives (or the one named), each with two holds; "line" searches on the measure
+    `method`: "gradient" down two objectives (or the one named), each with all holds; "line" searches on the measure
     itself; "auto" both, and line searches from where a gradient ended.
     """
     soft = SOFT.get(type(measure).__name__, "softndcg") + "(sigma=0.3)"
