@@ -5,14 +5,16 @@ A named thing is a frozen dataclass; its fields are its parameters. Those that h
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
+from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from fliprank.errors import UsageError
 
-__all__ = ["Named", "same"]
+__all__ = ["Named", "same", "unknown"]
 
 
 class Named:
@@ -64,3 +66,16 @@ def _show(value: Any) -> str:
     if isinstance(value, tuple) and value and isinstance(value[0], tuple):
         return "{" + ",".join(f"{key!r}:{gain!r}" for key, gain in value) + "}"
     return repr(value).replace(", ", ",")
+
+
+def unknown(what: str, name: str, text: str, names: Iterable[str], also: Iterable[str] = ()) -> UsageError:
+    """The error that no `what` is called `text`, as it stands in `name`: with those near it, or with all names.
+
+    >>> print(unknown("measure", "ndgc@10", "ndgc", ["nDCG", "AP"], ["ndcg"]))
+    unknown measure 'ndgc@10'; did you mean ndcg?
+    >>> print(unknown("measure", "magic", "magic", ["nDCG", "AP"]))
+    unknown measure 'magic'; there are AP, nDCG
+    """
+    near = get_close_matches(text, [*names, *also], 3, 0.5)
+    said = f"did you mean {', '.join(sorted(near))}?" if near else f"there are {', '.join(sorted(set(names)))}"
+    return UsageError(f"unknown {what} {name!r}; {said}")

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable
 from dataclasses import fields
@@ -14,6 +13,7 @@ from typing import Any
 
 from fliprank.errors import UsageError
 from fliprank.measures.base import REGISTRY, Measure
+from fliprank.naming import unknown
 
 __all__ = ["parse_measure"]
 
@@ -69,9 +69,8 @@ def parse_measure(name: str | Measure) -> Measure:
         text, preset = SPELLINGS[text]
         given = {**preset, **given}
     if text not in REGISTRY:
-        near = difflib.get_close_matches(text, [*REGISTRY, *SPELLINGS], 3, 0.5)
-        known = ", ".join(sorted(set(near) or {measure.name for measure in REGISTRY.values()}))
-        raise UsageError(f"unknown measure {name!r}; {'did you mean' if near else 'there are'} {known}?")
+        names = {measure.name for measure in REGISTRY.values()}
+        raise unknown("measure", name, text, names, REGISTRY.keys() - names | SPELLINGS.keys())
     return _build(REGISTRY[text], given, name)
 
 

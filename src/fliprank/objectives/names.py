@@ -9,12 +9,12 @@ SoftNDCG(cutoff=10, sigma=0.3, method='generating', tol=1e-06, gain='exp', disco
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from dataclasses import fields
 from typing import Any
 
 from fliprank.errors import UsageError
+from fliprank.naming import unknown
 from fliprank.objectives.base import REGISTRY, Objective
 
 __all__ = ["parse_objective"]
@@ -33,15 +33,13 @@ def parse_objective(name: str | Objective) -> Objective:
         raise UsageError(f"objective {name!r}: can't read it; objectives look like softndcg(sigma=0.3)@10")
     key = found["name"].lower()
     if key not in REGISTRY:
-        near = difflib.get_close_matches(key, REGISTRY, 3, 0.5)
-        known = ", ".join(sorted(near or REGISTRY))
-        raise UsageError(f"unknown objective {name!r}; {'did you mean' if near else 'there are'} {known}?")
+        raise unknown("objective", name, key, REGISTRY)
     kind, given = REGISTRY[key], _parameters(found["inside"] or "()", name)
     if found["cutoff"]:
         given["cutoff"] = int(found["cutoff"])
     options = {f.name: str(f.type) for f in fields(kind)}
-    if unknown := sorted(given.keys() - options.keys()):
-        raise UsageError(f"objective {name!r}: {key} has no {' or '.join(unknown)}; its parameters: {_list(options)}")
+    if odd := sorted(given.keys() - options.keys()):
+        raise UsageError(f"objective {name!r}: {key} has no {' or '.join(odd)}; its parameters: {_list(options)}")
     for field, value in given.items():
         if not _fits(value, options[field]):
             raise UsageError(f"objective {name!r}: {field}={value!r} is not {options[field]}")
