@@ -25,9 +25,9 @@ def rows_of(seed: int = 0, sizes: tuple[int, ...] = (6, 1, 4, 5)) -> Candidates:
 def test_the_gradient_is_that_of_the_value(objective: str) -> None:
     rows, evaluate = rows_of(), parse_objective(objective).value_and_grad
     scores = 7 * np.random.default_rng(1).normal(size=len(rows))
-    _, gradient = in_units_of_spread(evaluate, scores, rows)
+    _, gradient = in_units_of_spread(evaluate, scores, rows, 1.0)
     for i, step in enumerate(1e-5 * np.eye(len(rows))):
-        ends = [in_units_of_spread(evaluate, scores + sign * step, rows)[0] for sign in (1, -1)]
+        ends = [in_units_of_spread(evaluate, scores + sign * step, rows, 1.0)[0] for sign in (1, -1)]
         assert gradient[i] == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-7)
 
 
@@ -35,18 +35,21 @@ def test_the_gradient_is_that_of_the_value(objective: str) -> None:
 def test_scores_that_are_further_apart_cost_the_same(factor: float, seed: int) -> None:
     rows, evaluate = rows_of(seed), parse_objective("ranknet").value_and_grad
     scores = np.random.default_rng(seed).normal(size=len(rows))
-    value, gradient = in_units_of_spread(evaluate, scores, rows)
-    scaled, smaller = in_units_of_spread(evaluate, factor * scores, rows)
+    value, gradient = in_units_of_spread(evaluate, scores, rows, 1.0)
+    scaled, smaller = in_units_of_spread(evaluate, factor * scores, rows, 1.0)
     assert scaled == pytest.approx(value)
     np.testing.assert_allclose(factor * smaller, gradient, atol=1e-9)
     assert gradient @ scores == pytest.approx(0.0, abs=1e-9)  # nothing is gained by being surer
 
 
-def test_scores_that_are_all_alike_have_no_spread_to_be_measured_by() -> None:
-    rows, evaluate = rows_of(), parse_objective("ranknet").value_and_grad
-    value, gradient = in_units_of_spread(evaluate, np.ones(len(rows)), rows)
-    assert value == pytest.approx(evaluate(np.ones(len(rows)), rows)[0])
-    assert np.isfinite(gradient).all()
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_to_tell_nothing_apart_is_no_way_out(objective: str) -> None:
+    """Where labels contradict the features, equal scores would cost least; a descent must not end there."""
+    rows = Candidates.of([0, 1] * 10, group=[2] * 10, features=np.tile([[2.0], [1.0]], (10, 1)))
+    cost = Cost(Linear().prepared(rows, 0), rows, parse_objective(objective), spread=True)
+    alike, wrong = (cost.value_and_grad(np.array([0.0, weight])) for weight in (0.0, 1.0))
+    assert alike[0] > wrong[0]
+    assert np.abs(alike[1]).max() > 0  # it is a place to start from all the same
 
 
 def test_a_cost_by_parameters_has_its_gradient_too() -> None:

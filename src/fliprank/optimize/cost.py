@@ -13,7 +13,11 @@ from fliprank.data.candidates import Candidates
 from fliprank.models.base import Model
 from fliprank.objectives.base import Objective
 
-__all__ = ["Cost"]
+__all__ = ["Cost", "in_units_of_spread"]
+
+ROUNDING = 1e-13
+NO_ORDER = 10.0
+"""What scores that are all alike cost more: to know nothing may cost less than to be wrong, but ranks nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +38,12 @@ class Cost:
     def value_and_grad(self, values: Floats, batch: Candidates | None = None) -> tuple[float, Floats]:
         """The cost at these free parameters, and its gradient; on a `batch` of the queries, or on all."""
         model, rows = self.model.at(self.model.params.with_free(values)), self.candidates if batch is None else batch
-        evaluate = self.objective.value_and_grad
-        scores = model.score(rows)
-        value, by_score = in_units_of_spread(evaluate, scores, rows) if self.spread else evaluate(scores, rows)
+        scores, sign = model.score(rows), -1.0 if self.objective.maximise else 1.0
+        if self.spread:
+            value, by_score = in_units_of_spread(self.objective.value_and_grad, scores, rows, sign * NO_ORDER)
+        else:
+            value, by_score = self.objective.value_and_grad(scores, rows)
         gradient = model.params.pull_free(model.pullback(rows, by_score))
-        sign = -1.0 if self.objective.maximise else 1.0
         away = values - self.centre
         pull = self.l2 * self.held * away
         return sign * value + float(pull @ away), sign * gradient + 2 * pull
@@ -55,18 +60,20 @@ class Cost:
 
 
 def in_units_of_spread(
-    evaluate: Callable[[Floats, Candidates], tuple[float, Floats]], scores: Floats, rows: Candidates
+    evaluate: Callable[[Floats, Candidates], tuple[float, Floats]], scores: Floats, rows: Candidates, alike: float
 ) -> tuple[float, Floats]:
     """(value, gradient) of an objective of scores / spread, with respect to the scores.
 
-    The spread is the standard deviation of a query's scores, on average over the queries where it is not 0.
+    The spread is the standard deviation of a query's scores, on average over the queries where it is not 0. Where it
+    is 0 in all of them, the value is that of the scores as they are, and `alike`.
     """
     owner, sizes = rows.query_of_rows(), np.maximum(rows.sizes, 1)
     away = scores - (np.bincount(owner, scores, rows.queries) / sizes)[owner]
     deviation = np.sqrt(np.bincount(owner, away**2, rows.queries) / sizes)
-    counted = deviation > 0
+    counted = deviation > ROUNDING * float(np.abs(scores).max(initial=0.0))
     if not counted.any():
-        return evaluate(scores, rows)
+        value, by_score = evaluate(scores, rows)
+        return value + alike, by_score
     spread = float(deviation[counted].mean())
     value, by_scaled = evaluate(scores / spread, rows)
     inverse = np.divide(1.0, sizes * deviation, out=np.zeros(rows.queries), where=counted) / counted.sum()
