@@ -16,9 +16,10 @@ from fliprank.data.builtin import collection
 from fliprank.data.candidates import Candidates
 from fliprank.errors import InputError, UsageError
 from fliprank.experiment import tuned as writing
+from fliprank.experiment.fits import Fits
 from fliprank.experiment.parameter_settings import ParameterSettings, read_settings
 from fliprank.experiment.ranges import as_good_ranges
-from fliprank.experiment.recipes import AS_IT_IS, Fits, Recipe, folds_of, weigh
+from fliprank.experiment.recipes import AS_IT_IS, Recipe, folds_of, weigh
 from fliprank.experiment.side_by_side import side_by_side
 from fliprank.experiment.tuned import tune_and_write
 from fliprank.experiment.tuning import cross_validate, prepare, recipes_for, tune

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from fliprank import __version__
 from fliprank.data.trec import write_run
 from fliprank.experiment.evaluation import Evaluation, evaluate
+from fliprank.experiment.fits import Note
 from fliprank.experiment.ranges import Range
-from fliprank.experiment.recipes import Note
 from fliprank.experiment.significance import Comparison
 from fliprank.experiment.trained import write_json
 from fliprank.experiment.tuning import Tuned, cross_validate, tune

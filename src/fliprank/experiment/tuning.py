@@ -15,9 +15,10 @@ import numpy as np
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
 from fliprank.errors import InputError, UsageError
+from fliprank.experiment.fits import Fits, Note
 from fliprank.experiment.parameter_settings import ParameterSettings
 from fliprank.experiment.ranges import Range, as_good_ranges
-from fliprank.experiment.recipes import AS_IT_IS, Fits, Note, Recipe, Recipes, folds_of
+from fliprank.experiment.recipes import AS_IT_IS, Recipe, Recipes, folds_of
 from fliprank.experiment.training import DEFAULT_MEASURE
 from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
