@@ -75,7 +75,8 @@ def _page(spec: str) -> str:
     import vl_convert
 
     blank = '{"mark":"point","description":"the spec of a chart"}'
-    before, found, after = vl_convert.vegalite_to_html(blank, bundle=True).partition(blank)
+    page: str = vl_convert.vegalite_to_html(blank, bundle=True)
+    before, found, after = page.partition(blank)
     if not found:
         raise RuntimeError("vl-convert no longer writes the spec of a chart as it is given")
     return before + spec.replace("<", "\\u003c") + after
