@@ -22,7 +22,7 @@ from fliprank.arrays import Floats
 from fliprank.data.builtin import collection
 from fliprank.data.candidates import Candidates
 from fliprank.text.analysis import Analyzer
-from fliprank.text.features import feature_rows, features
+from fliprank.text.features.features import feature_rows, features
 from fliprank.text.index import Index
 
 CRAWL = Path(__file__).parents[2] / "shared" / "data" / "text" / "stanford-crawl.jsonl.gz"

@@ -14,9 +14,9 @@ from timing import Row, show, timed
 
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
+from fliprank.data.csr import bounds
 from fliprank.data.ids import Ids
-from fliprank.data.spans import bounds
-from fliprank.data.terms import TermStatistics
+from fliprank.data.term_statistics import TermStatistics
 from fliprank.models import BM25F, Feature, Model, Stack, TwoStageLM
 
 QUERIES, DOCUMENTS, TERMS = 1000, 1000, 3

@@ -42,9 +42,9 @@ from fliprank.experiment.cutoffs import choose_cutoffs
 from fliprank.experiment.significance import randomisation
 from fliprank.experiment.telescope import telescope
 from fliprank.models.cascade import Cascade
-from fliprank.models.columns import Columns
+from fliprank.models.feature_subset import FeatureSubset
 from fliprank.models.trees import Trees
-from fliprank.text.features import features
+from fliprank.text.features.features import features
 from fliprank.text.index import Index
 
 PAGE = Path(__file__).parents[1] / "docs" / "cascade.md"
@@ -171,7 +171,7 @@ def mixed(sets: Sets) -> Iterator[str]:
     few = [f"f{k + 1}" for k in range(0, FEATURES, 4)]
     choices: dict[str, tuple[list[fr.Model], dict[str, Any]]] = {
         "linear, linear, network 4, network 8": ([fr.Linear(), fr.Linear(), fr.Network(4), fr.Network(8)], {}),
-        "linear on a quarter of the features, then linear": ([Columns(fr.Linear(), few), *[fr.Linear()] * 3], {}),
+        "linear on a quarter of the features, then linear": ([FeatureSubset(fr.Linear(), few), *[fr.Linear()] * 3], {}),
         "linear, linear, trees, linear": ([fr.Linear(), fr.Linear(), Trees(leaves=7, rate=0.05), fr.Linear()], {}),
         "linear, LambdaRank@10 at every stage": ([fr.Linear()] * 4, {"objective": "lambdarank@10"}),
     }
@@ -236,7 +236,7 @@ def frontier(sets: Sets) -> Iterator[str]:
     """Cut-offs chosen on the validation queries, for prices that are given, looked at on the test queries."""
     few = [f"f{k + 1}" for k in range(0, FEATURES, 4)]
     costs = (1.0, 4.0, 64.0)  # multiplications a document, in units of the first stage's
-    cascade = sets.cascade([Columns(fr.Linear(), few), fr.Linear(), fr.Network(16)], (2500, 500, 50))
+    cascade = sets.cascade([FeatureSubset(fr.Linear(), few), fr.Linear(), fr.Network(16)], (2500, 500, 50))
     grid = (10, 20, 50, 100, 200, 500, 1000)
     found = choose_cutoffs(cascade, sets.valid, costs=costs, measure=NDCG, grid=grid)
     measure = fr.parse_measure(NDCG)

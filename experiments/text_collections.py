@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from fliprank.data.statistics import read_statistics
+from fliprank.data.term_statistics_jsonl import read_statistics
 from fliprank.experiment.evaluation import evaluate
 from fliprank.experiment.recipes import Recipe
 from fliprank.experiment.significance import Comparison, compare_values

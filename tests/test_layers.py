@@ -10,9 +10,9 @@ from pathlib import Path
 import fliprank
 
 ROOT = Path(fliprank.__file__).parent
-ORDER = ["data", "text", "models", "measures", "objectives", "landscape", "optimize", "experiment", "report", "export"]
+ORDER = ["data", "models", "text", "measures", "objectives", "landscape", "optimize", "experiment", "report", "export"]
 ORDER += ["integrations", "console", "cli"]
-EVERYWHERE = {"arrays", "errors", "kernels", "naming"}
+EVERYWHERE = {"arrays", "errors", "kernels", "naming", "parallel"}
 
 
 def imports(path: Path) -> set[str]:

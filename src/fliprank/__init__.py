@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fliprank import landscape as landscape
-    from fliprank.data.anyfile import read_candidates as read_candidates
     from fliprank.data.beir import read_beir as read_beir
     from fliprank.data.candidates import Candidates as Candidates
     from fliprank.data.candidates import concat as concat
@@ -22,9 +21,10 @@ if TYPE_CHECKING:
     from fliprank.data.letor import write_letor as write_letor
     from fliprank.data.parquet import read_parquet as read_parquet
     from fliprank.data.parquet import write_parquet as write_parquet
-    from fliprank.data.statistics import read_statistics as read_statistics
-    from fliprank.data.statistics import write_statistics as write_statistics
+    from fliprank.data.readers import read_candidates as read_candidates
     from fliprank.data.subsample import subsample as subsample
+    from fliprank.data.term_statistics_jsonl import read_statistics as read_statistics
+    from fliprank.data.term_statistics_jsonl import write_statistics as write_statistics
     from fliprank.data.trec import Qrels as Qrels
     from fliprank.data.trec import Run as Run
     from fliprank.data.trec import judge as judge
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from fliprank.measures import parse_measure as parse_measure
     from fliprank.models import BM25 as BM25
     from fliprank.models import BM25F as BM25F
+    from fliprank.models import AllFeatures as AllFeatures
     from fliprank.models import Cascade as Cascade
-    from fliprank.models import Columns as Columns
     from fliprank.models import Dirichlet as Dirichlet
     from fliprank.models import Feature as Feature
-    from fliprank.models import Features as Features
+    from fliprank.models import FeatureSubset as FeatureSubset
     from fliprank.models import JelinekMercer as JelinekMercer
     from fliprank.models import Linear as Linear
     from fliprank.models import Model as Model
@@ -75,9 +75,9 @@ if TYPE_CHECKING:
     from fliprank.optimize.fit import Fit as Fit
     from fliprank.optimize.polish import polish as polish
     from fliprank.text.analysis import Analyzer as Analyzer
-    from fliprank.text.features import feature_names as feature_names
-    from fliprank.text.features import feature_rows as feature_rows
-    from fliprank.text.features import features as features
+    from fliprank.text.features.features import feature_names as feature_names
+    from fliprank.text.features.features import feature_rows as feature_rows
+    from fliprank.text.features.features import features as features
     from fliprank.text.index import Index as Index
 
 __version__ = "0.1.0"
@@ -87,10 +87,10 @@ _HOMES = {
     "fliprank.data.candidates": ("Candidates", "concat", "group_rows"),
     "fliprank.data.letor": ("read_letor", "write_letor"),
     "fliprank.data.parquet": ("read_parquet", "write_parquet"),
-    "fliprank.data.statistics": ("read_statistics", "write_statistics"),
+    "fliprank.data.term_statistics_jsonl": ("read_statistics", "write_statistics"),
     "fliprank.data.trec": ("Qrels", "Run", "judge", "read_qrels", "read_run", "write_qrels", "write_run"),
     "fliprank.data.subsample": ("subsample",),
-    "fliprank.data.anyfile": ("read_candidates",),
+    "fliprank.data.readers": ("read_candidates",),
     "fliprank.errors": ("FliprankError", "InputError", "UsageError"),
     "fliprank.experiment.evaluation": ("Evaluation", "compare", "evaluate"),
     "fliprank.experiment.cutoffs": ("choose_cutoffs",),
@@ -103,10 +103,10 @@ _HOMES = {
         "BM25",
         "BM25F",
         "Cascade",
-        "Columns",
+        "FeatureSubset",
         "Dirichlet",
         "Feature",
-        "Features",
+        "AllFeatures",
         "JelinekMercer",
         "Linear",
         "Model",
@@ -133,7 +133,7 @@ _HOMES = {
     "fliprank.optimize.fit": ("Fit",),
     "fliprank.optimize.polish": ("polish",),
     "fliprank.text.analysis": ("Analyzer",),
-    "fliprank.text.features": ("feature_names", "feature_rows", "features"),
+    "fliprank.text.features.features": ("feature_names", "feature_rows", "features"),
     "fliprank.text.index": ("Index",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

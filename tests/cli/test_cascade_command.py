@@ -40,7 +40,7 @@ def test_a_cascade_is_trained_evaluated_ranked_and_resumed(tmp_path: Path) -> No
     assert [stage["objective"] for stage in result["settings"]["stages"]][:2] == ["ranknet", "lambdarank@10"]
     model = fr.load_model(tmp_path / "fit" / "model")
     assert isinstance(model, Cascade)
-    assert [stage.kind for stage in model.stages] == ["columns", "linear", "network"]
+    assert [stage.kind for stage in model.stages] == ["feature_subset", "linear", "network"]
     test = fr.read_candidates(tmp_path / "test")
     assert result["test"]["AP"] == pytest.approx(fr.evaluate(model, test, "AP").mean("model", "AP"))
     ranked = CliRunner().invoke(

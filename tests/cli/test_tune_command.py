@@ -13,7 +13,7 @@ import pytest
 
 from fliprank.data.builtin import collection
 from fliprank.data.parquet import read_parquet
-from fliprank.data.statistics import write_statistics
+from fliprank.data.term_statistics_jsonl import write_statistics
 from fliprank.models import load_model
 from fliprank.text.index import Index
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fliprank.data.candidates import Candidates, concat, group_rows
 from fliprank.data.ids import Ids
-from fliprank.data.terms import TermStatistics
+from fliprank.data.term_statistics import TermStatistics
 from fliprank.errors import InputError, UsageError
 
 

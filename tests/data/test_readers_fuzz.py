@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fliprank.data.beir import read_documents
 from fliprank.data.parquet import read_parquet
-from fliprank.data.statistics import read_statistics
+from fliprank.data.term_statistics_jsonl import read_statistics
 from fliprank.data.trec import read_qrels, read_run
 from fliprank.errors import InputError
 

@@ -28,7 +28,7 @@ def mixed(labelled: list[int], unlabelled: list[int], seed: int = 0) -> Candidat
     )
 
 
-def drawn(rows: Candidates, few: Candidates) -> list[int]:
+def subsample_by_spec(rows: Candidates, few: Candidates) -> list[int]:
     """How many unlabelled rows of each query were kept."""
     kept = few.features[:, 0].astype(int)
     return np.bincount(few.query_of_rows(), np.isnan(rows.labels[kept]), minlength=rows.queries).astype(int).tolist()
@@ -53,7 +53,7 @@ LABELLED, UNLABELLED = [3, 40, 0, 5, 10], [100, 100, 100, 2, 0]
 def test_counts_are_those_of_the_papers(options: dict[str, Any], counts: list[int]) -> None:
     rows = mixed(LABELLED, UNLABELLED)
     few = subsample(rows, 1, **options)
-    assert drawn(rows, few) == counts
+    assert subsample_by_spec(rows, few) == counts
     assert few.sizes.tolist() == [a + b for a, b in zip(LABELLED, counts, strict=True)]
 
 
@@ -68,7 +68,7 @@ def test_labelled_rows_stay_and_drawn_ones_are_irrelevant(sizes: list[tuple[int,
     assert set(np.flatnonzero(~np.isnan(rows.labels))) <= set(kept)
     assert few.docids.tolist() == [f"d{i}" for i in kept]
     assert few.qids == rows.qids
-    assert drawn(rows, few) == [min(2 * a, 5, b) for a, b in sizes]
+    assert subsample_by_spec(rows, few) == [min(2 * a, 5, b) for a, b in sizes]
     assert len(few.missed_labels) == 0
 
 

@@ -14,7 +14,7 @@ import fliprank as fr
 from fliprank.experiment import telescope as module
 from fliprank.experiment.telescope import telescope
 from fliprank.models.cascade import Cascade
-from fliprank.models.columns import Columns
+from fliprank.models.feature_subset import FeatureSubset
 from fliprank.models.trees import Trees
 
 QUICK: dict[str, Any] = {"objective": "ranknet", "epochs": 4, "restarts": 1, "sweep": False}
@@ -73,7 +73,7 @@ def test_a_stage_s_measure_is_that_of_the_whole_cascade_so_far() -> None:
 
 
 def test_a_later_stage_may_be_of_other_features_and_other_objectives() -> None:
-    cascade = Cascade([Columns(fr.Linear(), ["1"]), fr.Network(3)], [60, 20])
+    cascade = Cascade([FeatureSubset(fr.Linear(), ["1"]), fr.Network(3)], [60, 20])
     options = [{"method": "exact"}, {"objective": "softndcg(sigma=0.5)", "epochs": 30}]
     common = {**QUICK, "objective": "mse"}
     del common["epochs"]
@@ -173,7 +173,7 @@ def test_an_interrupted_training_keeps_the_stages_so_far(monkeypatch: pytest.Mon
 
 
 def test_errors_say_which_stage() -> None:
-    cascade = Cascade([fr.Linear(), Columns(fr.Linear(), ["nothing"])], [60, 20])
+    cascade = Cascade([fr.Linear(), FeatureSubset(fr.Linear(), ["nothing"])], [60, 20])
     with pytest.raises(fr.InputError, match="stage 2 of 2, top 20: no feature is called 'nothing'"):
         telescope(cascade, rows(1), rows(2), **QUICK)
     with pytest.raises(fr.UsageError, match="options for 1 stages"):
@@ -182,7 +182,7 @@ def test_errors_say_which_stage() -> None:
 
 def test_a_warm_stage_starts_where_the_one_before_ended_and_is_never_worse_on_validation_queries() -> None:
     train, valid = rows(1), rows(2)
-    stages = [fr.Network(3), fr.Network(3), Columns(fr.Linear(), ["1"]), Columns(fr.Linear(), ["1"])]
+    stages = [fr.Network(3), fr.Network(3), FeatureSubset(fr.Linear(), ["1"]), FeatureSubset(fr.Linear(), ["1"])]
     fit = telescope(Cascade(stages, [60, 30, 12, 10]), train, valid, warm=True, **QUICK)
     found = [stage.best.valid for stage in fit.stages]
     first = [stage.trail[0].valid for stage in fit.stages]
@@ -197,7 +197,7 @@ def test_a_warm_stage_starts_where_the_one_before_ended_and_is_never_worse_on_va
 def test_only_stages_that_help_are_kept_if_so_asked() -> None:
     train, valid = rows(1), rows(2)
     bad = fr.Linear().prepared(train, 0).at([0, -1, -1, 0, 0])
-    cascade = Cascade([fr.Linear(), bad, Columns(fr.Linear(), ["2"])], [60, 30, 15])
+    cascade = Cascade([fr.Linear(), bad, FeatureSubset(fr.Linear(), ["2"])], [60, 30, 15])
     fit = telescope(cascade, train, valid, options=[{}, None, {}], only_better=True, **QUICK)
     assert fit.model.sizes == (60, 15) or fit.model.sizes == (60,)
     assert all(after.best.valid > before.best.valid for before, after in zip(fit.stages, fit.stages[1:], strict=False))

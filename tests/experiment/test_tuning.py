@@ -20,12 +20,12 @@ from fliprank.experiment.fits import Fits
 from fliprank.experiment.parameter_settings import ParameterSettings, read_settings
 from fliprank.experiment.ranges import as_good_ranges
 from fliprank.experiment.recipes import AS_IT_IS, Recipe, folds_of, weigh
-from fliprank.experiment.side_by_side import side_by_side
 from fliprank.experiment.tuned import tune_and_write
 from fliprank.experiment.tuning import cross_validate, prepare, recipes_for, tune
 from fliprank.experiment.tuning_task import Queries, Task, open_index, pooled, task_of_documents
 from fliprank.measures import parse_measure
 from fliprank.models import BM25, BM25F, Linear, Network, load_model
+from fliprank.parallel import run_parallel
 from fliprank.text.analysis import Analyzer
 from fliprank.text.index import Index
 
@@ -205,9 +205,9 @@ def test_ranges_hold_the_tuned_value_and_what_is_outside_is_worse() -> None:
 
 
 def test_the_work_of_one_thread_or_two_is_the_same() -> None:
-    assert side_by_side([lambda i=i: i * i for i in range(9)], jobs=2) == [i * i for i in range(9)]
+    assert run_parallel([lambda i=i: i * i for i in range(9)], jobs=2) == [i * i for i in range(9)]
     with pytest.raises(ValueError, match="no"):
-        side_by_side([lambda: 1, lambda: int("no")], jobs=2)
+        run_parallel([lambda: 1, lambda: int("no")], jobs=2)
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fliprank.data.candidates import Candidates
+from fliprank.data.csr import bounds
 from fliprank.data.ids import Ids
-from fliprank.data.spans import bounds
-from fliprank.data.terms import TermStatistics
+from fliprank.data.term_statistics import TermStatistics
 from fliprank.models import BM25F
 
 TRUTH = {"title.w": 6.0, "body.w": 0.3, "title.b": 0.2, "body.b": 0.9}

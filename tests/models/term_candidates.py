@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from fliprank.data.candidates import Candidates
+from fliprank.data.csr import bounds
 from fliprank.data.ids import Ids
-from fliprank.data.spans import bounds
-from fliprank.data.terms import TermStatistics
+from fliprank.data.term_statistics import TermStatistics
 
 FIELDS = ("title", "body", "anchor", "url")
 

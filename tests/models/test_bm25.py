@@ -17,8 +17,8 @@ from term_candidates import FIELDS, random_terms
 
 from fliprank.data.candidates import Candidates
 from fliprank.data.ids import Ids
-from fliprank.data.statistics import read_statistics
-from fliprank.data.terms import TermStatistics
+from fliprank.data.term_statistics import TermStatistics
+from fliprank.data.term_statistics_jsonl import read_statistics
 from fliprank.errors import InputError, UsageError
 from fliprank.models import BM25, BM25F, Model, load_model
 

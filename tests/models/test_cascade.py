@@ -17,7 +17,7 @@ from fliprank.errors import InputError, UsageError
 from fliprank.measures import parse_measure
 from fliprank.models import Linear, Model, Network, load_model
 from fliprank.models.cascade import Cascade
-from fliprank.models.columns import Columns
+from fliprank.models.feature_subset import FeatureSubset
 
 NAMES = ("a", "b", "c", "d")
 
@@ -158,7 +158,7 @@ def test_a_stage_scores_only_what_reaches_it() -> None:
 def trained() -> tuple[Cascade, Candidates]:
     rng = np.random.default_rng(3)
     rows = collection(rng, [20] * 10, ids=True, levels=50)
-    stages = [Columns(Linear(), ["a", "b"]), Network(3), Columns(Network(2), ["*"])]
+    stages = [FeatureSubset(Linear(), ["a", "b"]), Network(3), FeatureSubset(Network(2), ["*"])]
     cascade = Cascade(stages, [20, 10, 4]).prepared(rows, rng)
     return cascade.at(rng.normal(size=len(cascade.params))), rows
 
@@ -190,13 +190,13 @@ def test_parameters_reach_their_stages_and_keep_what_is_fixed_or_shared() -> Non
 def test_columns_show_a_model_the_features_it_is_given() -> None:
     _, rows = trained()
     whole = Candidates.of(rows.labels, group=rows.sizes, features=rows.features[:, :2], feature_names=["a", "b"])
-    few, plain_model = Columns(Linear(), ["b", "a"]).prepared(rows, 5), Linear().prepared(whole, 5)
+    few, plain_model = FeatureSubset(Linear(), ["b", "a"]).prepared(rows, 5), Linear().prepared(whole, 5)
     np.testing.assert_array_equal(few.score(rows), plain_model.score(whole))
     d = np.arange(len(rows), dtype=float)
     np.testing.assert_array_equal(few.pullback(rows, d), plain_model.pullback(whole, d))
     assert few.linear_in_params
     with pytest.raises(InputError, match="no feature is called 'z\\*'"):
-        Columns(Linear(), ["z*"]).prepared(rows, 0)
+        FeatureSubset(Linear(), ["z*"]).prepared(rows, 0)
     with pytest.raises(InputError, match="candidates lack: b"):
         few.score(Candidates.of([1.0], features=[[1.0]], feature_names=["a"]))
 

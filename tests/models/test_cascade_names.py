@@ -7,7 +7,7 @@ import pytest
 from fliprank.errors import UsageError
 from fliprank.models import Linear, Network
 from fliprank.models.cascade_names import by_stage, parse_cascade
-from fliprank.models.columns import Columns
+from fliprank.models.feature_subset import FeatureSubset
 from fliprank.models.trees import Trees
 
 
@@ -26,7 +26,7 @@ def test_one_word_is_for_all_stages() -> None:
 
 def test_features_are_given_by_stage() -> None:
     first, second = parse_cascade("50,10", "linear", features="bm25*, clicks ;*").stages
-    assert isinstance(first, Columns)
+    assert isinstance(first, FeatureSubset)
     assert first.features == ("bm25*", "clicks")
     assert isinstance(second, Linear)
 

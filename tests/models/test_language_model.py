@@ -17,7 +17,7 @@ from term_candidates import FIELDS, random_terms
 
 from fliprank.data.candidates import Candidates
 from fliprank.data.ids import Ids
-from fliprank.data.terms import TermStatistics
+from fliprank.data.term_statistics import TermStatistics
 from fliprank.errors import InputError, UsageError
 from fliprank.models import Dirichlet, JelinekMercer, TwoStageLM, load_model
 
@@ -204,7 +204,7 @@ def test_parameters_have_names_and_bounds() -> None:
 
 
 def test_a_penalty_pulls_mu_and_lambda_alike() -> None:
-    assert TwoStageLM("body").held.tolist() == [1.0, 1 / 2000**2]
+    assert TwoStageLM("body").penalty_weights.tolist() == [1.0, 1 / 2000**2]
 
 
 @pytest.mark.parametrize("missing", ["collection", "tokens"])

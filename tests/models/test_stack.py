@@ -14,9 +14,9 @@ from model_rows import finite_differences
 from term_candidates import random_terms
 
 from fliprank.data.candidates import Candidates
-from fliprank.data.statistics import read_statistics
+from fliprank.data.term_statistics_jsonl import read_statistics
 from fliprank.errors import InputError, UsageError
-from fliprank.models import BM25, BM25F, Feature, Features, Linear, Network, Stack, TwoStageLM, load_model
+from fliprank.models import BM25, BM25F, AllFeatures, Feature, Linear, Network, Stack, TwoStageLM, load_model
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "text" / "stanford-web"
 SEEDS = st.integers(0, 10**9)
@@ -28,10 +28,10 @@ def column(values: Any, name: str = "x") -> Candidates:
 
 STACKS: dict[str, Stack] = {
     "sum": Stack(BM25F(), Feature("pagerank", "log"), Feature("depth", "sigmoid")),
-    "sum with features": Stack(BM25F(share_b=True), Features(), Feature("age", "saturate")),
+    "sum with features": Stack(BM25F(share_b=True), AllFeatures(), Feature("age", "saturate")),
     "net": Stack(BM25F(), Feature("pagerank", "saturate"), hidden=3),
-    "net with features": Stack(Features(), BM25F(), TwoStageLM(), hidden=2),
-    "features only": Stack(Features(), hidden=2),
+    "net with features": Stack(AllFeatures(), BM25F(), TwoStageLM(), hidden=2),
+    "features only": Stack(AllFeatures(), hidden=2),
     "nested": Stack(Stack(BM25(), Feature("pagerank", "log")), Linear(), Network(2), BM25F()),
 }
 
@@ -57,7 +57,7 @@ def test_pullback_is_the_gradient(name: str, seed: int) -> None:
 
 def test_a_sum_is_the_weighted_sum_of_its_parts() -> None:
     rows = rows_of(np.random.default_rng(2))
-    model = Stack(BM25F(), Features(), Feature("pagerank", "log")).prepared(rows, 0)
+    model = Stack(BM25F(), AllFeatures(), Feature("pagerank", "log")).prepared(rows, 0)
     moved = model.at(model.params.replace({"title.w": 3.0, "pagerank.weight": 0.7, "w.depth": -0.2, "w.age": 0.4}))
     bm25f = BM25F().prepared(rows, 0)
     bm25f = bm25f.at(bm25f.params.replace({"title.w": 3.0}))
@@ -70,7 +70,7 @@ def test_a_sum_is_the_weighted_sum_of_its_parts() -> None:
 
 def test_a_net_is_the_net_of_its_standardised_parts() -> None:
     rows = rows_of(np.random.default_rng(3))
-    model = Stack(BM25F(), Features(), Feature("age", "saturate"), hidden=2).prepared(rows, 4)
+    model = Stack(BM25F(), AllFeatures(), Feature("age", "saturate"), hidden=2).prepared(rows, 4)
     parts = [BM25F().prepared(rows, 0).score(rows), Feature("age", "saturate").prepared(rows, 0).score(rows)]
     inputs = np.column_stack([*parts, rows.features.astype(float)])
     inputs = (inputs - inputs.mean(axis=0)) / inputs.std(axis=0)
@@ -99,7 +99,7 @@ def test_the_papers_rankers_have_2_9_and_375_parameters() -> None:
         (BM25(), rows, 2),
         (fixed, rows, 2),
         (nine, rows, 9),
-        (Stack(BM25F(), Features()), wide, 375),
+        (Stack(BM25F(), AllFeatures()), wide, 375),
     ):
         assert len(model.prepared(candidates, 0).params.free_names) == count
     assert nine.prepared(rows, 0).params.free_names == (
@@ -201,10 +201,10 @@ def test_several_chunks_are_as_one() -> None:
 def test_a_penalty_holds_weights_and_what_parts_hold() -> None:
     rows = rows_of(np.random.default_rng(13))
     ready = Stack(Linear(), TwoStageLM()).prepared(rows, 0)
-    held = dict(zip(ready.params.names, ready.held.tolist(), strict=True))
+    held = dict(zip(ready.params.names, ready.penalty_weights.tolist(), strict=True))
     assert (held["bias"], held["w.age"], held["mu"], held["linear.weight"]) == (0, 1, 1 / 2000**2, 1)
     net = STACKS["net"].prepared(rows, 0)
-    held = dict(zip(net.params.names, net.held.tolist(), strict=True))
+    held = dict(zip(net.params.names, net.penalty_weights.tolist(), strict=True))
     assert (held["w21.1.bm25f"], held["b2.1"], held["b3"]) == (1, 0, 0)
 
 
@@ -258,7 +258,7 @@ def test_stacks_in_stacks_in_stacks_without_end_are_refused(tmp_path: Path) -> N
     [
         (lambda: Stack(), UsageError, "a stack is made of models"),
         (lambda: Stack("bm25"), UsageError, "a stack is made of models"),
-        (lambda: Stack(Features(), Features()), UsageError, "given twice"),
+        (lambda: Stack(AllFeatures(), AllFeatures()), UsageError, "given twice"),
         (lambda: Stack(BM25(), hidden=-2), UsageError, "number of nodes"),
         (lambda: Stack(BM25(), hidden=2, weights={"bm25": 2}), UsageError, "no weights by part"),
         (lambda: Stack(BM25()).score(column([1])), UsageError, r"call prepared\(train, rng\)"),

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fliprank.data.candidates import Candidates
+from fliprank.data.csr import bounds
 from fliprank.data.ids import Ids
-from fliprank.data.spans import bounds
-from fliprank.data.terms import TermStatistics
+from fliprank.data.term_statistics import TermStatistics
 from fliprank.measures import parse_measure
 from fliprank.models import BM25F, Feature, Stack
 from fliprank.optimize.exact import Exact, line_search

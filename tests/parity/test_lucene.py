@@ -24,8 +24,8 @@ from token_texts import FIELDS, TERMS, documents, index_of, queries
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
 from fliprank.models import BM25, BM25F
-from fliprank.text.bm25 import Bm25
 from fliprank.text.index import Index
+from fliprank.text.search.bm25 import Bm25
 
 SETTINGS = [(1.2, 0.75), (0.9, 0.4), (2.0, 0.0), (3.0, 1.0), (0.0, 0.5)]
 WEIGHTS = {"title": 3.0, "headings": 1.5, "text": 1.0}

@@ -12,7 +12,7 @@ from token_texts import documents, index_of, queries
 
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
-from fliprank.data.terms import TermStatistics
+from fliprank.data.term_statistics import TermStatistics
 from fliprank.models import BM25, TwoStageLM
 
 xapian = pytest.importorskip("xapian", reason="no Xapian for this Python: xapian-bindings-binary has it for Linux")

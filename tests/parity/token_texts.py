@@ -11,7 +11,7 @@ from functools import cache
 from fliprank.data.builtin import collection
 from fliprank.text.analysis import Analyzer
 from fliprank.text.index import Index
-from fliprank.text.queries import read_queries
+from fliprank.text.search.queries import read_queries
 
 FIELDS = ("title", "headings", "text")
 TERMS = Analyzer(lowercase=False, stopwords=None, stemmer=None)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fliprank.data.spans import bounds
+from fliprank.data.csr import bounds
 from fliprank.errors import InputError, UsageError
 from fliprank.text.analysis import ENGLISH, Analyzer, letters
-from fliprank.text.builder import Builder, pack
+from fliprank.text.build.builder import Builder, pack
 from fliprank.text.words import WordCounter
 
 LETTERS = st.one_of(st.characters(codec="utf-8"), st.sampled_from("aZ_9 .ΣσİéÅ日本ꙮ\U0001d518Ⱥ'\u0301"))

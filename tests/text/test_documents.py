@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fliprank.errors import FliprankError, InputError
-from fliprank.text import documents as documents_module
-from fliprank.text.documents import read_documents
+from fliprank.text.build import documents as documents_module
+from fliprank.text.build.documents import read_documents
 from fliprank.text.index import Index
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "text"

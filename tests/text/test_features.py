@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_features import position_features, term_features
 
-from fliprank.data.anyfile import read_candidates
 from fliprank.data.builtin import collection
 from fliprank.data.candidates import Candidates
 from fliprank.data.parquet import write_parquet
+from fliprank.data.readers import read_candidates
 from fliprank.errors import InputError, UsageError
 from fliprank.experiment.training import train
 from fliprank.measures import parse_measure
 from fliprank.models import Linear
-from fliprank.text.feature_kinds import POSITION_KINDS, QUERY_KINDS, TERM_KINDS, kind_table, streams
-from fliprank.text.features import feature_names, feature_rows, features
+from fliprank.text.features.features import feature_names, feature_rows, features
+from fliprank.text.features.kinds import POSITION_KINDS, QUERY_KINDS, TERM_KINDS, kind_table, streams
 from fliprank.text.index import Index
 
 FIELDS = ("title", "body")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from fliprank.data.builtin import collection
 from fliprank.errors import InputError
+from fliprank.text.build.links import pagerank, read_links, url_columns
 from fliprank.text.index import Index
-from fliprank.text.links import pagerank, read_links, url_columns
 
 PAGES = [
     {"_id": "a", "url": "x.org/a", "t": "one"},

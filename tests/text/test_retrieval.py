@@ -17,11 +17,11 @@ from fliprank.data.builtin import collection
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import resolve
 from fliprank.errors import InputError, UsageError
-from fliprank.text import bm25, retrieve
 from fliprank.text.analysis import Analyzer
-from fliprank.text.bm25 import Bm25
 from fliprank.text.index import Index
-from fliprank.text.queries import analyse, read_queries
+from fliprank.text.search import bm25, retrieve
+from fliprank.text.search.bm25 import Bm25
+from fliprank.text.search.queries import analyse, read_queries
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "text"
 FIELDS = ["title", "body"]

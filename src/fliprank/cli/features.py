@@ -52,7 +52,7 @@ def features(
 ) -> None:
     """Make a file of features from raw text, for `fliprank train`."""
     if kinds:
-        from fliprank.text.feature_kinds import kind_table
+        from fliprank.text.features.kinds import kind_table
 
         typer.echo(kind_table())
         return
@@ -66,7 +66,7 @@ def features(
         raise UsageError("give --docs or --index, one of them, and --queries; or --beir")
     from fliprank import console
     from fliprank.data.files import check_writable
-    from fliprank.text.features import feature_rows
+    from fliprank.text.features.features import feature_rows
 
     check_writable(out)
     source = _index(docs, index, Making(fields, stemmer, stopwords, anchors, links))

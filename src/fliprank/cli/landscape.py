@@ -228,14 +228,14 @@ def _read(model: Path, rows: Path) -> tuple[Model, Candidates]:
 
 
 def _read_rows(path: Path) -> Candidates:
-    from fliprank.data.anyfile import read_candidates
+    from fliprank.data.readers import read_candidates
 
     return read_candidates(path)
 
 
 def _value(model: Model, name: str) -> float:
     """The present value of a parameter that can move."""
-    from fliprank.landscape.line import slot_of
+    from fliprank.landscape.direction import slot_of
 
     return float(model.params.free_values[slot_of(model.params, name)])
 
@@ -271,7 +271,7 @@ def _grids(model: Model, names: tuple[str, str], spans: list[str], points: int) 
     """The values of both parameters: between the ends given, else between the bounds."""
     import numpy as np
 
-    from fliprank.landscape.line import direction_of, finite_reach
+    from fliprank.landscape.direction import direction_of, finite_reach
 
     ends = {}
     for name in names:

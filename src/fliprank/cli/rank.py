@@ -52,8 +52,8 @@ def rank(
 
 
 def _of_rows(model: Model, path: Path) -> Run:
-    from fliprank.data.anyfile import read_candidates
     from fliprank.data.ids import Ids
+    from fliprank.data.readers import read_candidates
     from fliprank.data.trec import Run
 
     given = read_candidates(path)

@@ -210,7 +210,7 @@ def _from_documents(
 ) -> Task:
     from fliprank import console
     from fliprank.data.beir import find_split
-    from fliprank.experiment.tuning_task import open_index, read_questions, task_of_questions
+    from fliprank.experiment.tuning_task import open_index, read_judged_queries, task_of_judged_queries
 
     held_out: Path | None = None if test is None else Path(test)
     if beir is not None:
@@ -221,7 +221,7 @@ def _from_documents(
     if docs is None or queries is None or qrels is None:
         raise UsageError("give --docs, --queries and --qrels, or --beir, or --terms")
     analyzer = making.analyzer()
-    asked = read_questions(queries, qrels, held_out)
+    asked = read_judged_queries(queries, qrels, held_out)
     with console.counting("indexing") as progress:
         index = open_index(docs, folder, making.wanted, analyzer, progress, anchors=making.anchors, links=making.links)
-    return task_of_questions(index, asked, depth)
+    return task_of_judged_queries(index, asked, depth)

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fliprank.arrays import Floats, Ints, Matrix, frozen
+from fliprank.data.csr import bounds, span_indices
 from fliprank.data.ids import Ids, factorize, find_duplicates
 from fliprank.data.judgements import Judgements
 from fliprank.data.order import order_rows
-from fliprank.data.spans import bounds, span_indices
-from fliprank.data.terms import TermStatistics
+from fliprank.data.term_statistics import TermStatistics
 from fliprank.errors import InputError, UsageError
 
 __all__ = ["Candidates", "column_ids", "concat", "group_rows"]

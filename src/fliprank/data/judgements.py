@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fliprank.arrays import Floats, Int32s, Ints, frozen
-from fliprank.data.spans import bounds
+from fliprank.data.csr import bounds
 
 __all__ = ["Judgements"]
 

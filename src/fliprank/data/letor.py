@@ -23,6 +23,7 @@ import numpy as np
 
 from fliprank.arrays import Bytes, Floats, Ints, Matrix
 from fliprank.data.candidates import Candidates
+from fliprank.data.csr import bounds
 from fliprank.data.files import StrPath, atomic_write, read_bytes, read_chunks, resolve
 from fliprank.data.ids import Ids, factorize
 from fliprank.data.letor_lines import (
@@ -46,7 +47,6 @@ from fliprank.data.letor_lines import (
     widen,
     word_end,
 )
-from fliprank.data.spans import bounds
 from fliprank.data.store import cached, content_digest
 from fliprank.errors import InputError, UsageError
 

@@ -26,7 +26,7 @@ from fliprank.arrays import Ints
 from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
 
-__all__ = ["drawn", "subsample"]
+__all__ = ["subsample", "subsample_by_spec"]
 
 
 def subsample(
@@ -53,7 +53,7 @@ def subsample(
     return replace(kept, labels=np.nan_to_num(kept.labels, nan=0.0))
 
 
-def drawn(candidates: Candidates, sample: float | str | None, rng: int | np.random.Generator) -> Candidates:
+def subsample_by_spec(candidates: Candidates, sample: float | str | None, rng: int | np.random.Generator) -> Candidates:
     """`subsample` by a word from the command line: "rated", or how many unlabelled rows a labelled one; None: all."""
     if sample is None:
         return candidates

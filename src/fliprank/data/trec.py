@@ -20,11 +20,11 @@ import numpy as np
 from fliprank.arrays import Bytes, Floats, Ints, frozen
 from fliprank.data.candidates import Candidates
 from fliprank.data.columns import count_lines, cut_lines, line_end, parse_columns
+from fliprank.data.csr import bounds, span_indices
 from fliprank.data.files import StrPath, atomic_write, read_bytes
 from fliprank.data.ids import Ids, match
 from fliprank.data.order import order_rows
-from fliprank.data.spans import bounds, span_indices
-from fliprank.data.triples import (
+from fliprank.data.query_doc_table import (
     check_shape,
     examples,
     first_unfit,

@@ -18,7 +18,6 @@ from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
 from fliprank.data.order import order_rows
 from fliprank.experiment.recipes import Recipe, Recipes, folds_of, weigh
-from fliprank.experiment.side_by_side import side_by_side
 from fliprank.measures import Measure
 from fliprank.models import Model
 from fliprank.models.parameters import Parameters
@@ -26,6 +25,7 @@ from fliprank.objectives import parse_objective
 from fliprank.optimize.cost import Cost
 from fliprank.optimize.metric import Metric
 from fliprank.optimize.stretch import Stretch, climb, descend
+from fliprank.parallel import run_parallel
 
 __all__ = ["Blend", "Fits", "Note"]
 
@@ -119,10 +119,10 @@ class Fits:
         def slope_of(recipe: Recipe, queries: Ints) -> Model:
             return after[replace(recipe, climb=False), queries.tobytes()]
 
-        ends = side_by_side([partial(self._descend, key[0], queries) for key, queries in slopes], self.jobs, told)
+        ends = run_parallel([partial(self._descend, key[0], queries) for key, queries in slopes], self.jobs, told)
         after = dict(zip((key for key, _ in slopes), ends, strict=True))
         climbs = [partial(self._climb, slope_of(recipe, queries), recipe.pull, queries) for recipe, queries in climbing]
-        tops = iter(side_by_side(climbs, self.jobs, told))
+        tops = iter(run_parallel(climbs, self.jobs, told))
         return [next(tops) if recipe.climb else slope_of(recipe, queries) for recipe, queries in work]
 
     def _descend(self, recipe: Recipe, queries: Ints) -> Model:

@@ -15,10 +15,10 @@ import numpy as np
 
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
-from fliprank.experiment.side_by_side import side_by_side
 from fliprank.measures import Measure
 from fliprank.models import Model
 from fliprank.models.parameters import Parameters
+from fliprank.parallel import run_parallel
 
 __all__ = ["Range", "as_good_ranges"]
 
@@ -69,7 +69,7 @@ def as_good_ranges(
             low, high, open_low and low > params.free_lower[slot], open_high and high < params.free_upper[slot]
         )
 
-    found = side_by_side([partial(search, slot) for slot in range(len(params.free_names))], jobs)
+    found = run_parallel([partial(search, slot) for slot in range(len(params.free_names))], jobs)
     return dict(zip(params.free_names, found, strict=True))
 
 

@@ -27,14 +27,14 @@ import numpy as np
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
 from fliprank.data.store import read_arrays, write_arrays
-from fliprank.data.subsample import drawn, subsample
+from fliprank.data.subsample import subsample, subsample_by_spec
 from fliprank.errors import InputError, UsageError
 from fliprank.experiment.training import DEFAULT_MEASURE, Watch, train
 from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model, load_model
 from fliprank.models.cascade import Cascade
 from fliprank.models.cascade_names import by_stage
-from fliprank.models.columns import Columns
+from fliprank.models.feature_subset import FeatureSubset
 from fliprank.models.trees import Trees
 from fliprank.optimize.fit import Epoch, Fit, fingerprint
 
@@ -99,7 +99,9 @@ def telescope(
         if warm and fits and own is not None and _alike(stage, fits[-1].model):
             start, own = _Warm(fits[-1].model), {**own, "restarts": 1}
         with nullcontext() if progress is None else progress(name) as watch:
-            few = rows if own is None else drawn(rows, own.pop("sample"), np.random.default_rng([seed, 0, s]))
+            few = (
+                rows if own is None else subsample_by_spec(rows, own.pop("sample"), np.random.default_rng([seed, 0, s]))
+            )
             work = _Stage(start, few, held, chosen, seed + SEEDS * s, place, resume, watch)
             try:
                 fit = work.fit(own)
@@ -157,7 +159,7 @@ class _Warm:
 
 def _alike(stage: Model, last: Model) -> bool:
     """Whether the two are models of one kind and structure, before either learnt its features."""
-    if isinstance(stage, Columns) and isinstance(last, Columns):  # its names were patterns
+    if isinstance(stage, FeatureSubset) and isinstance(last, FeatureSubset):  # its names were patterns
         return stage.features == last.features and _alike(stage.model, last.model)
     mine, theirs = (
         {f.name: value for f in fields(model) if isinstance(value := getattr(model, f.name), int | float | str | tuple)}

@@ -27,10 +27,10 @@ import numba
 import numpy as np
 
 from fliprank.arrays import Floats
-from fliprank.data.anyfile import read_candidates
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
-from fliprank.data.subsample import drawn
+from fliprank.data.readers import read_candidates
+from fliprank.data.subsample import subsample_by_spec
 from fliprank.errors import InputError
 from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
@@ -103,7 +103,7 @@ def train(
     target, chosen = parse_objective(objective), parse_measure(measure)
     _check(train, valid)
     rng = np.random.default_rng(seed)
-    rows = drawn(train, sample, rng)
+    rows = subsample_by_spec(train, sample, rng)
     ready = model.prepared(rows, rng)
     if valid is not None:
         ready.score(valid)  # other features are an error now, not after the first epoch

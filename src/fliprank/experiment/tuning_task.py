@@ -17,28 +17,28 @@ import numpy as np
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath, resolve
 from fliprank.data.ids import Ids, match
-from fliprank.data.statistics import read_statistics
+from fliprank.data.query_doc_table import first_unfit
 from fliprank.data.store import content_digest
+from fliprank.data.term_statistics_jsonl import read_statistics
 from fliprank.data.trec import Qrels, Run, read_qrels
-from fliprank.data.triples import first_unfit
 from fliprank.errors import InputError, UsageError
 from fliprank.measures import Measure
 from fliprank.models import Model
 from fliprank.text.analysis import Analyzer
-from fliprank.text.candidates import told
 from fliprank.text.index import VERSION, Index, Progress
-from fliprank.text.queries import read_queries
+from fliprank.text.search.candidates import list_some
+from fliprank.text.search.queries import read_queries
 
 __all__ = [
+    "JudgedQueries",
     "Queries",
-    "Questions",
     "Task",
     "check_measure",
     "open_index",
     "pooled",
-    "read_questions",
+    "read_judged_queries",
     "task_of_documents",
-    "task_of_questions",
+    "task_of_judged_queries",
     "task_of_terms",
 ]
 
@@ -99,14 +99,14 @@ def _check_apart(train: dict[str, str], test: dict[str, str], path: StrPath) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class Questions:
+class JudgedQueries:
     """What queries ask, and the judgements to tune on, and perhaps others to test on, each by the name of its file."""
 
     texts: dict[str, str]
     judged: tuple[tuple[str, Qrels], ...]
 
 
-def read_questions(queries: StrPath, qrels: StrPath, test: StrPath | None = None) -> Questions:
+def read_judged_queries(queries: StrPath, qrels: StrPath, test: StrPath | None = None) -> JudgedQueries:
     """Queries and judgements, checked against each other: before documents are indexed, which may take long."""
     texts = read_queries(queries)
     judged = [(Path(path), read_qrels(path)) for path in (qrels, test) if path is not None]
@@ -114,7 +114,7 @@ def read_questions(queries: StrPath, qrels: StrPath, test: StrPath | None = None
         _check_judgements(path, each, texts)
     if len(judged) > 1:
         _check_apart(_known(judged[0][1], texts), _known(judged[1][1], texts), judged[1][0])
-    return Questions(texts, tuple((path.name, each) for path, each in judged))
+    return JudgedQueries(texts, tuple((path.name, each) for path, each in judged))
 
 
 def _known(qrels: Qrels, texts: dict[str, str]) -> dict[str, str]:
@@ -137,10 +137,10 @@ def task_of_documents(
     index: Index, queries: StrPath, qrels: StrPath, test: StrPath | None = None, depth: int = DEPTH
 ) -> Task:
     """Tune on the queries that `qrels` judges; test on those that `test`, other qrels, judges."""
-    return task_of_questions(index, read_questions(queries, qrels, test), depth)
+    return task_of_judged_queries(index, read_judged_queries(queries, qrels, test), depth)
 
 
-def task_of_questions(index: Index, asked: Questions, depth: int = DEPTH) -> Task:
+def task_of_judged_queries(index: Index, asked: JudgedQueries, depth: int = DEPTH) -> Task:
     """The same, where queries and judgements were read before."""
     notes, parts = list[str](), list[Queries]()
     for name, judged in asked.judged:
@@ -167,7 +167,7 @@ def _remarks(judged: Qrels, rows: Candidates) -> Iterator[str]:
     missed = np.repeat(np.arange(rows.queries), np.diff(rows.missed_offsets))
     relevant[missed[rows.missed_labels > 0]] = True
     if not relevant.all():
-        yield told(rows.queries, "queries have no relevant document", rows.qids.take(np.flatnonzero(~relevant)))
+        yield list_some(rows.queries, "queries have no relevant document", rows.qids.take(np.flatnonzero(~relevant)))
 
 
 def check_measure(task: Task, measure: Measure) -> None:

@@ -3,9 +3,9 @@
 Robertson & Zaragoza 2007: a rank-based measure changes only where two documents of a query swap places.
 """
 
-from fliprank.landscape.along import ModelTrajectory, trajectory
 from fliprank.landscape.flips import Flips, find_flips
 from fliprank.landscape.gains import FlipGain, flip_gains
+from fliprank.landscape.model_trajectory import ModelTrajectory, trajectory
 from fliprank.landscape.regions import Region, Regions, regions, score_regions
 from fliprank.landscape.step_flips import Flip
 from fliprank.landscape.surface import Surface, surface

@@ -8,7 +8,7 @@ import numpy as np
 
 from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
-from fliprank.data.spans import bounds, span_indices
+from fliprank.data.csr import bounds, span_indices
 from fliprank.measures import Measure
 
 __all__ = ["BLOCK", "aggregates", "stacked", "values_at"]

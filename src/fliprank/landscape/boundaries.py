@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
-from fliprank.data.spans import bounds
+from fliprank.data.csr import bounds
 from fliprank.errors import UsageError
 from fliprank.kernels import kernel
 

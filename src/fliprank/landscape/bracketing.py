@@ -15,8 +15,8 @@ import numpy as np
 
 from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
+from fliprank.data.csr import bounds
 from fliprank.data.order import order_rows
-from fliprank.data.spans import bounds
 from fliprank.landscape.steps import Steps
 
 __all__ = ["Evaluate", "bracket_steps", "signatures"]

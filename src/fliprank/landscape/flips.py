@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fliprank.arrays import Floats, Ints, frozen
 from fliprank.data.candidates import Candidates
-from fliprank.data.spans import bounds
+from fliprank.data.csr import bounds
 from fliprank.errors import InputError, UsageError
 from fliprank.kernels import kernel, parallel_kernel, prange
 

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fliprank.data.candidates import Candidates
-from fliprank.landscape.along import RESOLUTION, ModelTrajectory, trajectory
-from fliprank.landscape.line import Direction, direction_of, reach
+from fliprank.landscape.direction import Direction, direction_of, reach
+from fliprank.landscape.model_trajectory import RESOLUTION, ModelTrajectory, trajectory
 from fliprank.landscape.step_flips import Flip, Kind, StepFlips
 from fliprank.measures import Measure, parse_measure
 from fliprank.models.base import Model

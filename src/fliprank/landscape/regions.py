@@ -23,14 +23,14 @@ from numpy.typing import ArrayLike
 
 from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
+from fliprank.data.csr import bounds
 from fliprank.data.order import order_rows
-from fliprank.data.spans import bounds
 from fliprank.errors import UsageError
 from fliprank.landscape.arrangement import MOST_CELLS, Arrangement, arrange
 from fliprank.landscape.batch import values_at
 from fliprank.landscape.boundaries import Boundaries, find_boundaries
+from fliprank.landscape.direction import direction_of, finite_reach
 from fliprank.landscape.flips import line_of
-from fliprank.landscape.line import direction_of, finite_reach
 from fliprank.landscape.neighbours import Segments, find_segments
 from fliprank.measures import Measure, parse_measure
 from fliprank.models.base import Model

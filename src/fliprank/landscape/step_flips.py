@@ -19,7 +19,7 @@ from fliprank.kernels import kernel, parallel_kernel, prange
 from fliprank.landscape.flips import crossing
 
 if TYPE_CHECKING:
-    from fliprank.landscape.along import ModelTrajectory
+    from fliprank.landscape.model_trajectory import ModelTrajectory
 
 __all__ = ["Flip", "Kind", "StepFlips"]
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
+from fliprank.data.csr import bounds
 from fliprank.data.order import NO_IDS, order_rows
-from fliprank.data.spans import bounds
 from fliprank.errors import UsageError
 from fliprank.kernels import parallel_kernel, prange
 from fliprank.landscape.crossings import sweep_crossings

@@ -19,7 +19,7 @@ from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
 from fliprank.landscape.batch import values_at
-from fliprank.landscape.line import direction_of, finite_reach, slot_of
+from fliprank.landscape.direction import direction_of, finite_reach, slot_of
 from fliprank.measures import Measure, parse_measure
 from fliprank.models.base import Model
 from fliprank.objectives import Objective, parse_objective

@@ -28,8 +28,8 @@ import numpy as np
 from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
-from fliprank.landscape.along import ModelTrajectory, trajectory
-from fliprank.landscape.line import Direction
+from fliprank.landscape.direction import Direction
+from fliprank.landscape.model_trajectory import ModelTrajectory, trajectory
 from fliprank.landscape.step_flips import find_pairs
 from fliprank.landscape.trajectory import ScoreTrajectory, Trajectory
 from fliprank.measures import Measure

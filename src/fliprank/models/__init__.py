@@ -9,25 +9,25 @@
 from fliprank.models.base import KINDS, Model, load_model
 from fliprank.models.bm25 import BM25, BM25F
 from fliprank.models.cascade import Cascade
-from fliprank.models.columns import Columns
 from fliprank.models.document_feature import Feature
+from fliprank.models.feature_subset import FeatureSubset
 from fliprank.models.language_model import Dirichlet, JelinekMercer, TwoStageLM
 from fliprank.models.linear import Linear
 from fliprank.models.network import Network
 from fliprank.models.parameters import Parameters
-from fliprank.models.stack import Features, Stack
-from fliprank.models.standardise import Scaler
+from fliprank.models.scaler import Scaler
+from fliprank.models.stack import AllFeatures, Stack
 from fliprank.models.trees import Trees
 
 __all__ = [
     "BM25",
     "BM25F",
     "KINDS",
+    "AllFeatures",
     "Cascade",
-    "Columns",
     "Dirichlet",
     "Feature",
-    "Features",
+    "FeatureSubset",
     "JelinekMercer",
     "Linear",
     "Model",

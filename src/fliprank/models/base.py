@@ -91,7 +91,7 @@ class Model(ABC):
         return self.params.default
 
     @property
-    def held(self) -> Floats:
+    def penalty_weights(self) -> Floats:
         """How strongly a penalty holds a parameter to its default: 1 for weights, 0 for those that it leaves alone."""
         return np.array([name.startswith("w") for name in self.params.names], np.float64)
 

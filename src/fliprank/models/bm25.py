@@ -6,7 +6,7 @@ Every edge has a value: at k = 0 a term counts 1 where f > 0; a field without le
 
 >>> from fliprank.data.candidates import Candidates
 >>> from fliprank.data.ids import Ids
->>> from fliprank.data.terms import TermStatistics
+>>> from fliprank.data.term_statistics import TermStatistics
 >>> terms = TermStatistics(("title", "body"), [0, 1], Ids.of(["shoe"]), [2.0], [0, 1, 2], [[1, 3], [0, 2]],
 ...                        [[2, 9], [4, 3]])
 >>> rows = Candidates([0, 2], [1.0, 0.0], Ids.of(["q"]), terms=terms)
@@ -84,7 +84,7 @@ class _Saturating(Model):
         return self.average is not None
 
     @property
-    def held(self) -> Floats:
+    def penalty_weights(self) -> Floats:
         return np.ones(len(self.params))
 
     def prepared(self, train: Candidates, rng: Seed) -> Self:

@@ -5,10 +5,11 @@ document that is cut keeps the score of its stage, and those above it are lifted
 score only what reaches them, and nothing below a cut is ever sorted. How one is trained: `experiment/telescope.py`.
 
 >>> from fliprank.models.linear import Linear
->>> from fliprank.models.columns import Columns
+>>> from fliprank.models.feature_subset import FeatureSubset
 >>> x = [[9, 0], [8, 1], [7, 2], [6, 3]]
 >>> rows = Candidates.of([0, 1, 0, 0], features=x, feature_names=["bm25", "clicks"])
->>> nested = Cascade([Columns(Linear(), "bm25"), Columns(Linear(), "clicks")], sizes=[4, 2]).prepared(rows, 0)
+>>> stages = [FeatureSubset(Linear(), "bm25"), FeatureSubset(Linear(), "clicks")]
+>>> nested = Cascade(stages, sizes=[4, 2]).prepared(rows, 0)
 >>> nested.params.names
 ('stage1.bias', 'stage1.w.bm25', 'stage2.bias', 'stage2.w.clicks')
 >>> nested.at([0, 1, 0, 1]).score(rows).round(3).tolist()        # the two best by bm25 stand in the order of clicks

@@ -5,7 +5,7 @@ stages. Features are given by stage, with semicolons between stages and commas b
 
 >>> nested = parse_cascade("2500,100,10", "linear,network:4,network:8", features="bm25*,clicks;*;*")
 >>> nested.sizes, [stage.kind for stage in nested.stages], nested.stages[0].features, nested.stages[2].hidden
-((2500, 100, 10), ['columns', 'network', 'network'], ('bm25*', 'clicks'), 8)
+((2500, 100, 10), ['feature_subset', 'network', 'network'], ('bm25*', 'clicks'), 8)
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 from fliprank.errors import UsageError
 from fliprank.models.base import KINDS, Model
 from fliprank.models.cascade import Cascade
-from fliprank.models.columns import Columns
+from fliprank.models.feature_subset import FeatureSubset
 
 __all__ = ["by_stage", "parse_cascade"]
 
@@ -58,7 +58,7 @@ def by_stage(text: str, count: int, what: str, mark: str = ",") -> list[str]:
 
 def _model(word: str) -> Model:
     kind, colon, number = word.partition(":")
-    known = sorted(KINDS.keys() - {"cascade", "columns", "feature", "stack"})
+    known = sorted(KINDS.keys() - {"cascade", "feature_subset", "feature", "stack"})
     if kind not in known:
         raise UsageError(f"unknown model {word!r} of a stage; there are {', '.join(known)}")
     if not colon:
@@ -69,4 +69,4 @@ def _model(word: str) -> Model:
 
 
 def _of_features(model: Model, names: str) -> Model:
-    return model if names == "*" else Columns(model, [name.strip() for name in names.split(",")])
+    return model if names == "*" else FeatureSubset(model, [name.strip() for name in names.split(",")])

@@ -68,7 +68,7 @@ class Feature(Model):
         return self.transform == "none" or len(self.params) > 0
 
     @property
-    def held(self) -> Floats:
+    def penalty_weights(self) -> Floats:
         held: Floats = 1.0 / np.maximum(1.0, self.params.default) ** 2
         return held
 

@@ -8,7 +8,7 @@ where mu is 0 too; the logarithm stops at log(1e-300).
 
 >>> from fliprank.data.candidates import Candidates
 >>> from fliprank.data.ids import Ids
->>> from fliprank.data.terms import TermStatistics
+>>> from fliprank.data.term_statistics import TermStatistics
 >>> terms = TermStatistics(("body",), [0, 1], Ids.of(["shoe"]), [2.0], [0, 1, 2], [[3], [0]], [[90], [40]],
 ...                        collection=[[50]], tokens=[100_000], documents=1000)
 >>> rows = Candidates([0, 2], [1.0, 0.0], Ids.of(["q"]), terms=terms)
@@ -104,7 +104,7 @@ class TwoStageLM(Model):
         return self.fields is not None
 
     @property
-    def held(self) -> Floats:
+    def penalty_weights(self) -> Floats:
         """As strongly as its size allows: mu is in the thousands, the others about 1."""
         held: Floats = 1.0 / np.maximum(1.0, self.params.default) ** 2
         return held

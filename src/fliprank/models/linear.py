@@ -22,8 +22,8 @@ from fliprank.arrays import Floats, Matrix
 from fliprank.data.candidates import Candidates
 from fliprank.kernels import kernel, parallel_kernel, prange
 from fliprank.models.base import register, row_gradient
-from fliprank.models.features import TILE, FeatureModel, add_rows, chunks_of, load_tile, tile_width
 from fliprank.models.folder import Record
+from fliprank.models.standardised import TILE, StandardisedModel, add_rows, chunks_of, load_tile, tile_width
 
 __all__ = ["Linear"]
 
@@ -33,7 +33,7 @@ FEW = 8
 
 @register
 @dataclass(frozen=True, eq=False)
-class Linear(FeatureModel):
+class Linear(StandardisedModel):
     """score = bias + sum_k w_k (x_k - mean_k) scale_k"""
 
     kind: ClassVar[str] = "linear"

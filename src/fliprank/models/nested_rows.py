@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from fliprank.arrays import Bytes, Floats, Int32s, Ints, frozen
 from fliprank.data.candidates import Candidates
+from fliprank.data.csr import bounds
 from fliprank.data.order import NO_IDS, order_rows, sort_rows
-from fliprank.data.spans import bounds
 from fliprank.kernels import kernel, parallel_kernel, prange
 
 __all__ = ["bare_rows", "lifted", "rank_scores", "select_rows", "top_rows"]

@@ -25,8 +25,8 @@ from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
 from fliprank.kernels import kernel, parallel_kernel, prange
 from fliprank.models.base import register, row_gradient
-from fliprank.models.features import TILE, FeatureModel, add_rows, chunks_of, load_tile, tile_width
 from fliprank.models.folder import Record
+from fliprank.models.standardised import TILE, StandardisedModel, add_rows, chunks_of, load_tile, tile_width
 
 __all__ = ["Network", "tanh"]
 
@@ -37,7 +37,7 @@ BLAS_PRODUCTS = 1 << 18
 
 @register
 @dataclass(frozen=True, eq=False)
-class Network(FeatureModel):
+class Network(StandardisedModel):
     """Two layers: `hidden` nodes with tanh, one linear output. Parameters: w21 (node by node), b2, w32, b3."""
 
     kind: ClassVar[str] = "network"

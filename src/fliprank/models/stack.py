@@ -6,7 +6,7 @@ order of scores counts; the others start at 0. The paper's three rankers, on row
 
     BM25()                                                      # 2 parameters
     Stack(BM25F(), Feature("pagerank", transform="log", k=1))   # 9
-    Stack(BM25F(), Features())                                  # 375, with 367 features
+    Stack(BM25F(), AllFeatures())                                  # 375, with 367 features
 
 >>> from fliprank.data.candidates import Candidates
 >>> rows = Candidates.of([1, 0], features=[[4.0, 1.0], [1.0, 3.0]], feature_names=["pagerank", "depth"])
@@ -37,30 +37,30 @@ from fliprank.models.folder import Record
 from fliprank.models.linear import Linear
 from fliprank.models.network import MOST_PARAMETERS
 from fliprank.models.parameters import Parameters
+from fliprank.models.scaler import Scaler
 from fliprank.models.stack_names import joined, unique
 from fliprank.models.stack_net import net_pull, net_scores
-from fliprank.models.standardise import Scaler
 
-__all__ = ["Features", "Stack"]
+__all__ = ["AllFeatures", "Stack"]
 
 DEEPEST = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class AllFeatures:
     """All features of the rows, standardised, each with a weight of its own: a part of a `Stack`, not a model."""
 
-    kind: ClassVar[str] = "features"
+    kind: ClassVar[str] = "all_features"
     linear: Linear = field(default_factory=Linear)
 
 
-Part = Model | Features
+Part = Model | AllFeatures
 
 
 @register
 @dataclass(frozen=True, eq=False, init=False)
 class Stack(Model):
-    """Parts (models, one `Features()` at most) under a weighted sum, or a net with `hidden` nodes.
+    """Parts (models, one `AllFeatures()` at most) under a weighted sum, or a net with `hidden` nodes.
 
     Parameters: those of the parts, by their own names (where two parts have the same, the part's kind goes before it),
     then `KIND.weight` or `FEATURE.weight` for each part and `w.FEATURE` for each of the features; of a net, those of
@@ -78,8 +78,8 @@ class Stack(Model):
     def __init__(self, *parts: Part, hidden: int = 0, weights: Mapping[str, float] | None = None) -> None:
         if not parts or not all(isinstance(part, Part) for part in parts):
             raise UsageError("a stack is made of models: Stack(BM25F(), Feature('pagerank', transform='log'))")
-        if sum(isinstance(part, Features) for part in parts) > 1:
-            raise UsageError("a stack has all features once: Features() is given twice")
+        if sum(isinstance(part, AllFeatures) for part in parts) > 1:
+            raise UsageError("a stack has all features once: AllFeatures() is given twice")
         if not isinstance(hidden, int) or hidden < 0:
             raise UsageError(f"hidden must be a number of nodes, not {hidden!r}")
         if weights and hidden:
@@ -118,7 +118,7 @@ class Stack(Model):
     @property
     def scaler(self) -> Scaler | None:
         """Of the features, where they are a part."""
-        return next((part.linear.scaler for part in self.parts if isinstance(part, Features)), None)
+        return next((part.linear.scaler for part in self.parts if isinstance(part, AllFeatures)), None)
 
     @property
     def _inner(self) -> int:
@@ -131,7 +131,7 @@ class Stack(Model):
         parts = tuple(
             next(models).prepared(train, chance)
             if isinstance(part, Model)
-            else Features(part.linear.prepared(train, chance))
+            else AllFeatures(part.linear.prepared(train, chance))
             for part in self.parts
         )
         return self._with(parts=parts, params=NONE)._assembled(self.params)._ready_net(train, chance)
@@ -190,9 +190,9 @@ class Stack(Model):
         return np.concatenate([*inner, first, np.zeros(nodes), second * 0.1 / np.sqrt(nodes), [0.0]])
 
     @property
-    def held(self) -> Floats:
+    def penalty_weights(self) -> Floats:
         """As each part says; weights are held, biases are not."""
-        inner = [part.held for part in self.parts if isinstance(part, Model)]
+        inner = [part.penalty_weights for part in self.parts if isinstance(part, Model)]
         names = self.params.names[self._inner :]
         return np.concatenate([*inner, [float(not self.hidden or name.startswith("w")) for name in names]])
 
@@ -212,7 +212,7 @@ class Stack(Model):
 
     def _linear(self, weights: Floats) -> Linear | None:
         """The features' share of a sum, with these weights."""
-        part = next((part for part in self.parts if isinstance(part, Features)), None)
+        part = next((part for part in self.parts if isinstance(part, AllFeatures)), None)
         return None if part is None else part.linear.at([0.0, *weights])
 
     def _sum(self, candidates: Candidates, outputs: Floats, weights: Floats) -> Floats:
@@ -286,8 +286,8 @@ class Stack(Model):
             structure.fail("parts", f"stacks in stacks to a depth of {DEEPEST}")
         parts: list[Part] = []
         for record in structure.records("parts"):
-            features = record.data.get("kind") == Features.kind
-            parts.append(Features(Linear.restore(record.record("structure"))) if features else build(record))
+            features = record.data.get("kind") == AllFeatures.kind
+            parts.append(AllFeatures(Linear.restore(record.record("structure"))) if features else build(record))
         model = cls(*parts, hidden=structure.integer("hidden") if structure.has("hidden") else 0)
         if not model.hidden:
             return model._assembled(NONE)

@@ -11,8 +11,8 @@ import numpy as np
 
 from fliprank.arrays import Floats, Matrix
 from fliprank.kernels import kernel, parallel_kernel, prange
-from fliprank.models.features import TILE, add_rows, chunks_of, load_tile
 from fliprank.models.network import tanh
+from fliprank.models.standardised import TILE, add_rows, chunks_of, load_tile
 
 __all__ = ["net_pull", "net_scores"]
 

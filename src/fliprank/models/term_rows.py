@@ -15,10 +15,10 @@ import numpy as np
 
 from fliprank.arrays import Floats, Ints, Matrix, frozen
 from fliprank.data.candidates import Candidates
-from fliprank.data.terms import TermStatistics
+from fliprank.data.term_statistics import TermStatistics
 from fliprank.errors import InputError, UsageError
-from fliprank.models.features import chunks_of
 from fliprank.models.folder import Record
+from fliprank.models.standardised import chunks_of
 
 __all__ = [
     "Lines",

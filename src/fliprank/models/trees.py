@@ -24,9 +24,9 @@ from fliprank.data.candidates import Candidates
 from fliprank.errors import InputError, MissingExtraError, UsageError
 from fliprank.kernels import parallel_kernel, prange
 from fliprank.models.base import Model, register
-from fliprank.models.columns import pick_features
+from fliprank.models.feature_subset import pick_features
 from fliprank.models.folder import Record
-from fliprank.models.standardise import feature_matrix
+from fliprank.models.scaler import feature_matrix
 
 __all__ = ["Forest", "Trees"]
 

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from fliprank.arrays import Floats, Ints, frozen
-from fliprank.data.spans import bounds
+from fliprank.data.csr import bounds
 from fliprank.errors import UsageError
 from fliprank.objectives.kernels import fast_kernel
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from fliprank.arrays import Floats, Ints, frozen
 from fliprank.data.candidates import Candidates
+from fliprank.data.csr import bounds
 from fliprank.data.order import order_rows
-from fliprank.data.spans import bounds
 from fliprank.errors import InputError, UsageError
 from fliprank.kernels import parallel_kernel, prange
 from fliprank.objectives.kernels import fast_kernel

@@ -18,7 +18,7 @@ import numpy as np
 
 from fliprank.arrays import Floats, Ints, frozen
 from fliprank.data.candidates import Candidates
-from fliprank.data.spans import bounds
+from fliprank.data.csr import bounds
 from fliprank.errors import InputError, UsageError
 from fliprank.kernels import parallel_kernel, prange
 from fliprank.objectives.base import Objective, one_of, register

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from fliprank.arrays import Floats
-from fliprank.landscape.along import trajectory
-from fliprank.landscape.line import reach
+from fliprank.landscape.direction import reach
+from fliprank.landscape.model_trajectory import trajectory
 from fliprank.landscape.trajectory import Trajectory, score_trajectory
 from fliprank.optimize.metric import GAIN, Metric, stepped, widths_of
 

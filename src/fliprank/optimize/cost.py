@@ -45,13 +45,13 @@ class Cost:
             value, by_score = self.objective.value_and_grad(scores, rows)
         gradient = model.params.pull_free(model.pullback(rows, by_score))
         away = values - self.centre
-        pull = self.l2 * self.held * away
+        pull = self.l2 * self.penalty_weights * away
         return sign * value + float(pull @ away), sign * gradient + 2 * pull
 
     @cached_property
-    def held(self) -> Floats:
+    def penalty_weights(self) -> Floats:
         """How firmly each free parameter is held: 1 for a weight, 0 for a bias."""
-        return np.minimum(self.model.params.pull_free(self.model.held), 1.0)
+        return np.minimum(self.model.params.pull_free(self.model.penalty_weights), 1.0)
 
     @cached_property
     def centre(self) -> Floats:

@@ -24,8 +24,8 @@ import numpy as np
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
-from fliprank.landscape.along import trajectory
-from fliprank.landscape.line import Direction
+from fliprank.landscape.direction import Direction
+from fliprank.landscape.model_trajectory import trajectory
 from fliprank.landscape.trajectory import Trajectory
 from fliprank.measures.base import Measure
 from fliprank.models.base import Model
@@ -36,10 +36,10 @@ from fliprank.optimize.directions import check_directions, epoch_directions
 from fliprank.optimize.fit import Recorder
 from fliprank.optimize.metric import GAIN, Metric
 
-__all__ = ["Exact", "Found", "line_search"]
+__all__ = ["Exact", "LineSearchResult", "line_search"]
 
 
-class Found(NamedTuple):
+class LineSearchResult(NamedTuple):
     """The end of a line search: how far it went, the measure there and where it began, the model, the whole line."""
 
     step: float
@@ -51,7 +51,7 @@ class Found(NamedTuple):
 
 def line_search(
     model: Model, candidates: Candidates, measure: Measure, direction: Direction, prefer: Prefer = "widest"
-) -> Found:
+) -> LineSearchResult:
     """The best model on the line from `model` along `direction`: a parameter's name, or a vector of free parameters.
 
     The line ends at the parameters' bounds. Where nothing on it is better, the model stays as it is. Where scores are
@@ -62,8 +62,8 @@ def line_search(
     better = path.model_at(step)
     value = metric.at(better.params.free_values)
     if value - before <= GAIN:
-        return Found(0.0, metric.sign * before, metric.sign * before, model, path)
-    return Found(step, metric.sign * value, metric.sign * before, better, path)
+        return LineSearchResult(0.0, metric.sign * before, metric.sign * before, model, path)
+    return LineSearchResult(step, metric.sign * value, metric.sign * before, better, path)
 
 
 @dataclass(frozen=True)

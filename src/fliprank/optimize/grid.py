@@ -22,7 +22,7 @@ import numpy as np
 
 from fliprank.arrays import Floats
 from fliprank.errors import UsageError
-from fliprank.landscape.line import slot_of
+from fliprank.landscape.direction import slot_of
 from fliprank.models.parameters import Parameters
 from fliprank.objectives.base import Objective
 from fliprank.optimize.fit import Recorder

@@ -22,7 +22,7 @@ import numpy as np
 
 from fliprank.arrays import Floats
 from fliprank.errors import UsageError
-from fliprank.landscape.line import reach
+from fliprank.landscape.direction import reach
 from fliprank.objectives.base import Objective
 from fliprank.optimize.fit import Recorder
 from fliprank.optimize.metric import GAIN, Mapper, Metric, stepped, thread_map, widths_of

@@ -29,11 +29,11 @@ from fliprank.text.analysis import Analyzer
 
 if TYPE_CHECKING:
     from fliprank.data.candidates import Candidates
-    from fliprank.data.terms import TermStatistics
+    from fliprank.data.term_statistics import TermStatistics
     from fliprank.data.trec import Run
-    from fliprank.text.candidates import Judged, Pool, Ranker
-    from fliprank.text.documents import Source
-    from fliprank.text.queries import Asked
+    from fliprank.text.build.documents import Source
+    from fliprank.text.search.candidates import Pool, QrelsLike, Ranker
+    from fliprank.text.search.queries import QueriesLike
 
 __all__ = ["VERSION", "Index", "Progress"]
 
@@ -99,7 +99,7 @@ class Index:
         `target` and `text`), a file `anchors` (target, text) and a file `links` (source, target) give the field
         `anchor` and the column `pagerank`; see `read_links`.
         """
-        from fliprank.text.making import make
+        from fliprank.text.build.build import make
 
         index = make(
             source, fields, analyzer or Analyzer(), anchors, links, positions, progress or (lambda what, n: None)
@@ -156,7 +156,7 @@ class Index:
         return np.diff(self.starts)
 
     @cached_property
-    def looked_through(self) -> bool:
+    def is_consistent(self) -> bool:
         """Whether all numbers of documents and terms are of some: looked at once, before kernels go by them."""
         numbers = ((self.docs, self.documents), (self.rank, self.documents), (self.tokens, len(self.terms)))
         return all(array.min(initial=0) >= 0 and array.max(initial=-1) < end for array, end in numbers)
@@ -181,7 +181,7 @@ class Index:
 
     def search(
         self,
-        queries: Asked,
+        queries: QueriesLike,
         model: Ranker = None,
         *,
         depth: int = 1000,
@@ -192,7 +192,7 @@ class Index:
 
         By default BM25 over all fields taken as one text (`Bm25`), which has a kernel of its own.
         """
-        from fliprank.text.retrieve import search
+        from fliprank.text.search.retrieve import search
 
         return search(self, queries, model, depth=depth, match=match, progress=progress)
 
@@ -201,17 +201,17 @@ class Index:
         everything = np.array([0, self.documents])
         return match(docids, np.array([0, len(docids)]), self.docids, everything, np.zeros(1, np.int64))
 
-    def rows(self, queries: Asked, documents: Mapping[str, Sequence[str]]) -> Candidates:
+    def rows(self, queries: QueriesLike, documents: Mapping[str, Sequence[str]]) -> Candidates:
         """Candidates of these documents (ids by query id), unjudged, with statistics and columns."""
-        from fliprank.text.retrieve import named_rows
+        from fliprank.text.search.retrieve import named_rows
 
         return named_rows(self, queries, documents)
 
-    def statistics(self, queries: Asked, documents: Mapping[str, Sequence[str]]) -> TermStatistics:
+    def statistics(self, queries: QueriesLike, documents: Mapping[str, Sequence[str]]) -> TermStatistics:
         """Term statistics of these documents (ids by query id), rows in this order; queries as in `queries`."""
         return self.rows(queries, documents).terms  # type: ignore[return-value]
 
-    def candidates(self, queries: Asked, qrels: Judged | None = None, **options: Any) -> Candidates:
+    def candidates(self, queries: QueriesLike, qrels: QrelsLike | None = None, **options: Any) -> Candidates:
         """Candidates to tune on: the top of a basic ranker, all judged documents, a sample; see `pool`.
 
         What was left out is told in `memo["notes"]` of the candidates.
@@ -222,8 +222,8 @@ class Index:
 
     def pool(
         self,
-        queries: Asked,
-        qrels: Judged | None = None,
+        queries: QueriesLike,
+        qrels: QrelsLike | None = None,
         *,
         depth: int = 2500,
         sample: int = 0,
@@ -233,7 +233,7 @@ class Index:
         """The `depth` best documents of a query by `ranker` (or by each of several), its judged ones, and a `sample` of
         those with all terms.
         """
-        from fliprank.text.candidates import pool
+        from fliprank.text.search.candidates import pool
 
         return pool(self, queries, qrels, depth=depth, sample=sample, seed=seed, ranker=ranker)
 

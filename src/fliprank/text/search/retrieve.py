@@ -13,15 +13,15 @@ import numpy as np
 
 from fliprank.arrays import Floats, Int32s, Ints
 from fliprank.data.candidates import Candidates
+from fliprank.data.csr import bounds
 from fliprank.data.ids import Ids
 from fliprank.data.order import order_rows
-from fliprank.data.spans import bounds
 from fliprank.data.trec import Run
 from fliprank.errors import InputError, UsageError
 from fliprank.kernels import kernel, parallel_kernel, prange
-from fliprank.text.bm25 import BLOCK, Bm25, next_block, postings_of
-from fliprank.text.queries import Asked, Queries, analyse, read_queries
-from fliprank.text.statistics import statistics
+from fliprank.text.search.bm25 import BLOCK, Bm25, next_block, postings_of
+from fliprank.text.search.gather_statistics import statistics
+from fliprank.text.search.queries import Queries, QueriesLike, analyse, read_queries
 
 if TYPE_CHECKING:
     from fliprank.text.index import Index, Progress
@@ -41,7 +41,7 @@ class Scorer(Protocol):
 
 def search(
     index: Index,
-    asked: Asked,
+    asked: QueriesLike,
     model: Scorer | Bm25 | None = None,
     *,
     depth: int = 1000,
@@ -98,7 +98,7 @@ def rows_of(index: Index, queries: Queries, offsets: Ints, documents: Ints, labe
     )
 
 
-def named_rows(index: Index, asked: Asked, documents: Mapping[str, Sequence[str]]) -> Candidates:
+def named_rows(index: Index, asked: QueriesLike, documents: Mapping[str, Sequence[str]]) -> Candidates:
     """Candidates of documents named by their ids, by query id; queries in the order of `asked`."""
     texts = read_queries(asked)
     if unknown := next((qid for qid in documents if qid not in texts), None):

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from fliprank.arrays import Floats, Int32s, Ints
 from fliprank.errors import UsageError
 from fliprank.kernels import kernel, parallel_kernel, prange
-from fliprank.text.queries import Queries
-from fliprank.text.selection import select, sort_best
-from fliprank.text.statistics import idf
+from fliprank.text.search.gather_statistics import idf
+from fliprank.text.search.queries import Queries
+from fliprank.text.search.selection import select, sort_best
 
 if TYPE_CHECKING:
     from fliprank.text.index import Index

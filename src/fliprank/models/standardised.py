@@ -21,9 +21,9 @@ from fliprank.kernels import kernel
 from fliprank.models.base import Model, Seed
 from fliprank.models.folder import Record
 from fliprank.models.parameters import Parameters
-from fliprank.models.standardise import Scaler
+from fliprank.models.scaler import Scaler
 
-__all__ = ["TILE", "FeatureModel", "add_rows", "chunks_of", "load_tile", "tile_width"]
+__all__ = ["TILE", "StandardisedModel", "add_rows", "chunks_of", "load_tile", "tile_width"]
 
 CHUNK = 4096
 MOST_CHUNKS = 64
@@ -32,7 +32,7 @@ TILE = 128
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureModel(Model):
+class StandardisedModel(Model):
     """A model of features. It is prepared on its training rows, and from then on takes the same features only."""
 
     scaler: Scaler | None = field(default=None, kw_only=True)

@@ -24,11 +24,11 @@ import numpy as np
 
 from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
-from fliprank.data.spans import span_indices
+from fliprank.data.csr import span_indices
 from fliprank.errors import UsageError
 from fliprank.landscape.batch import BLOCK, stacked
 from fliprank.landscape.bracketing import bracket_steps, signatures
-from fliprank.landscape.line import Direction, direction_of, finite_reach, moved, reach
+from fliprank.landscape.direction import Direction, direction_of, finite_reach, moved, reach
 from fliprank.landscape.step_flips import StepFlips
 from fliprank.landscape.trajectory import ScoreTrajectory, Trajectory, add_up, score_trajectory
 from fliprank.measures import Measure, parse_measure

@@ -1,11 +1,11 @@
-"""A model of some of the features: `Columns(Linear(), ["bm25*", "pagerank"])`.
+"""A model of some of the features: `FeatureSubset(Linear(), ["bm25*", "pagerank"])`.
 
 The early stages of a cascade see every document and must be cheap: they are given the features that cost little, later
 stages are given all. A star in a name stands for any letters; which features it means is settled by the training rows.
 
 >>> from fliprank.models.linear import Linear
 >>> rows = Candidates.of([1, 0], features=[[9, 5, 1], [7, 6, 0]], feature_names=["bm25.title", "clicks", "bm25.body"])
->>> model = Columns(Linear(), ["bm25.*"]).prepared(rows, rng=0)
+>>> model = FeatureSubset(Linear(), ["bm25.*"]).prepared(rows, rng=0)
 >>> model.features, model.params.names
 (('bm25.title', 'bm25.body'), ('bias', 'w.bm25.title', 'w.bm25.body'))
 """
@@ -27,21 +27,21 @@ from fliprank.models.base import Model, Seed, build, describe, register
 from fliprank.models.folder import Record
 from fliprank.models.parameters import Parameters
 
-__all__ = ["Columns", "pick_features"]
+__all__ = ["FeatureSubset", "pick_features"]
 
 
 @register
 @dataclass(frozen=True, eq=False)
-class Columns(Model):
+class FeatureSubset(Model):
     """`model`, which is shown the `features` of these names only. Its parameters are those of `model`."""
 
-    kind: ClassVar[str] = "columns"
+    kind: ClassVar[str] = "feature_subset"
     model: Model
     features: tuple[str, ...]
 
     def __init__(self, model: Model, features: str | Iterable[str], *, params: Parameters | None = None) -> None:
         names = (features,) if isinstance(features, str) else tuple(features)
-        if model.kind in ("columns", "cascade"):
+        if model.kind in ("feature_subset", "cascade"):
             raise UsageError(f"columns of a {model.kind} model: give the features to the models inside")
         if not names:
             raise UsageError("columns of no features: name some")
@@ -79,7 +79,7 @@ class Columns(Model):
     @classmethod
     def restore(cls, structure: Record) -> Self:
         inner = structure.record("model")
-        if inner.text("kind") in ("columns", "cascade"):  # before it is built: nesting has an end
+        if inner.text("kind") in ("feature_subset", "cascade"):  # before it is built: nesting has an end
             inner.fail("kind", "a model that is made of no others")
         return cls(build(inner), [feature.text("name") for feature in structure.records("features")])
 

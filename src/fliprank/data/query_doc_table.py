@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from fliprank.arrays import Bytes, Floats, Int32s, Ints
 from fliprank.data.candidates import column_ids
 from fliprank.data.columns import is_space
+from fliprank.data.csr import bounds, span_indices
 from fliprank.data.files import StrPath
 from fliprank.data.ids import Ids, compare_ids, factorize, find_duplicates
-from fliprank.data.spans import bounds, span_indices
 from fliprank.errors import InputError
 from fliprank.kernels import kernel, parallel_kernel, prange
 

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fliprank.data.candidates import Candidates, concat
+from fliprank.data.csr import bounds
 from fliprank.data.ids import Ids
-from fliprank.data.spans import bounds
-from fliprank.data.statistics import read_statistics, write_statistics
-from fliprank.data.terms import TermStatistics
+from fliprank.data.term_statistics import TermStatistics
+from fliprank.data.term_statistics_jsonl import read_statistics, write_statistics
 from fliprank.errors import InputError, UsageError
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "text" / "stanford-web"

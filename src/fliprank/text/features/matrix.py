@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from fliprank.arrays import Floats, Int32s, Ints, Matrix, frozen
 from fliprank.kernels import kernel
-from fliprank.text.feature_kinds import TERM_KINDS
-from fliprank.text.feature_positions import find_hits, position_kinds
-from fliprank.text.feature_terms import term_kinds
-from fliprank.text.statistics import advance
+from fliprank.text.features.kinds import TERM_KINDS
+from fliprank.text.features.positions import find_hits, position_kinds
+from fliprank.text.features.terms import term_kinds
+from fliprank.text.search.gather_statistics import advance
 
 if TYPE_CHECKING:
     from fliprank.text.index import Index

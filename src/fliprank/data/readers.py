@@ -6,7 +6,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath, resolve
 from fliprank.data.letor import read_letor
 from fliprank.data.parquet import read_parquet
-from fliprank.data.statistics import read_statistics
+from fliprank.data.term_statistics_jsonl import read_statistics
 
 __all__ = ["read_candidates"]
 

@@ -24,24 +24,24 @@ from numpy.typing import NDArray
 
 from fliprank.arrays import Floats, Ints, frozen
 from fliprank.data.candidates import Candidates
+from fliprank.data.csr import bounds
 from fliprank.data.ids import Ids, match
-from fliprank.data.spans import bounds
 from fliprank.errors import InputError, UsageError
-from fliprank.text.builder import pack
-from fliprank.text.feature_kinds import POSITION_KINDS, QUERY_KINDS, TERM_KINDS, streams
-from fliprank.text.feature_matrix import Words, fill_matrix
-from fliprank.text.queries import Asked, Queries, analyse, read_queries
+from fliprank.text.build.builder import pack
+from fliprank.text.features.kinds import POSITION_KINDS, QUERY_KINDS, TERM_KINDS, streams
+from fliprank.text.features.matrix import Words, fill_matrix
+from fliprank.text.search.queries import Queries, QueriesLike, analyse, read_queries
 from fliprank.text.words import WordCounter
 
 if TYPE_CHECKING:
-    from fliprank.text.candidates import Judged
     from fliprank.text.index import Index
+    from fliprank.text.search.candidates import QrelsLike
 
 __all__ = ["feature_names", "feature_rows", "features"]
 
 
 def features(
-    index: Index, candidates: Candidates, queries: Asked, *, select: Sequence[str] | None = None
+    index: Index, candidates: Candidates, queries: QueriesLike, *, select: Sequence[str] | None = None
 ) -> Candidates:
     """The same rows, with a column for each feature after those of the documents (PageRank, URL depth, ...).
 
@@ -74,7 +74,12 @@ def features(
 
 
 def feature_rows(
-    index: Index, queries: Asked, qrels: Judged | None = None, *, select: Sequence[str] | None = None, **options: Any
+    index: Index,
+    queries: QueriesLike,
+    qrels: QrelsLike | None = None,
+    *,
+    select: Sequence[str] | None = None,
+    **options: Any,
 ) -> Candidates:
     """From raw text to rows to train on: candidates (`options` as of `Index.pool`) and their features."""
     return features(index, index.candidates(queries, qrels, **options), queries, select=select)
@@ -115,7 +120,7 @@ class _Questions:
     own: Floats
 
 
-def _analysed(index: Index, candidates: Candidates, asked: Asked) -> _Questions:
+def _analysed(index: Index, candidates: Candidates, asked: QueriesLike) -> _Questions:
     """The queries of the candidates, in their order."""
     texts, qids = read_queries(asked), candidates.qids.tolist()
     if absent := next((qid for qid in qids if qid not in texts), None):

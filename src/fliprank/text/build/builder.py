@@ -16,12 +16,12 @@ import polars as pl
 
 from fliprank.arrays import Bytes, Floats, Int32s, Ints
 from fliprank.data.ids import Ids
-from fliprank.data.spans import bounds
+from fliprank.data.csr import bounds
 from fliprank.errors import InputError
 from fliprank.text.analysis import Analyzer
-from fliprank.text.default_fields import NUMBERS, TEXT, kind_of, left_out
-from fliprank.text.documents import IDS, Batch, line_of
-from fliprank.text.links import url_columns
+from fliprank.text.build.default_fields import NUMBERS, TEXT, kind_of, left_out
+from fliprank.text.build.documents import IDS, Batch, line_of
+from fliprank.text.build.links import url_columns
 from fliprank.text.words import Chunk, WordCounter
 
 __all__ = ["Builder", "pack"]

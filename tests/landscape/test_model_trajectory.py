@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from fliprank import landscape
 from fliprank.data.candidates import Candidates
 from fliprank.data.ids import Ids
-from fliprank.data.terms import TermStatistics
+from fliprank.data.term_statistics import TermStatistics
 from fliprank.errors import UsageError
-from fliprank.landscape.line import direction_of, reach
+from fliprank.landscape.direction import direction_of, reach
 from fliprank.measures import parse_measure
 from fliprank.models import BM25F, Linear, Network
 from fliprank.models.base import Model

@@ -24,23 +24,23 @@ import numpy as np
 
 from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
+from fliprank.data.csr import bounds, span_indices
 from fliprank.data.files import StrPath
 from fliprank.data.ids import Ids, match
-from fliprank.data.spans import bounds, span_indices
 from fliprank.data.trec import Qrels, read_qrels
 from fliprank.errors import InputError, UsageError
-from fliprank.text.queries import Asked, Queries, analyse, read_queries
-from fliprank.text.retrieve import Bm25, Scorer, matching, rows_of, top
+from fliprank.text.search.queries import Queries, QueriesLike, analyse, read_queries
+from fliprank.text.search.retrieve import Bm25, Scorer, matching, rows_of, top
 
 if TYPE_CHECKING:
     from fliprank.text.index import Index
 
-__all__ = ["Judged", "Pool", "pool", "told"]
+__all__ = ["Pool", "QrelsLike", "list_some", "pool"]
 
 Ranker = Scorer | Bm25 | None
 """What finds candidates; None is BM25 over all fields taken as one text."""
 
-Judged = Qrels | Mapping[str, Mapping[str, float]] | StrPath
+QrelsLike = Qrels | Mapping[str, Mapping[str, float]] | StrPath
 """Judgements: as read, by query and document, or a file of them."""
 
 
@@ -55,8 +55,8 @@ class Pool:
 
 def pool(
     index: Index,
-    asked: Asked,
-    judged: Judged | None = None,
+    asked: QueriesLike,
+    judged: QrelsLike | None = None,
     *,
     depth: int = 2500,
     sample: int = 0,
@@ -97,13 +97,13 @@ def pool(
     return Pool(replace(rows, missed_offsets=missed, missed_labels=judgements.missed), tuple(notes), lost)
 
 
-def _qrels(judged: Judged) -> Qrels:
+def _qrels(judged: QrelsLike) -> Qrels:
     if isinstance(judged, Qrels):
         return judged
     return Qrels.of(judged) if isinstance(judged, Mapping) else read_qrels(Path(judged))
 
 
-def told(of: int, what: str, names: Ids) -> str:
+def list_some(of: int, what: str, names: Ids) -> str:
     """A note that lists the first few."""
     some = ", ".join(names[i] for i in range(min(3, len(names))))
     return f"{len(names):,} of {of:,} {what}: {some}" + (", ..." if len(names) > 3 else "")
@@ -115,7 +115,7 @@ def _note_lost_queries(queries: Queries, notes: list[str]) -> int:
     empty, found = queries.sizes == 0, np.bincount(owner[queries.number >= 0], minlength=len(queries)) > 0
     for lost, what in ((empty, "queries have no terms left"), (~empty & ~found, "queries have no term in the index")):
         if lost.any():
-            notes.append(told(len(queries), what, queries.qids.take(np.flatnonzero(lost))))
+            notes.append(list_some(len(queries), what, queries.qids.take(np.flatnonzero(lost))))
     return int((~found).sum())
 
 
@@ -128,15 +128,15 @@ def _judged_queries(texts: Mapping[str, str], qrels: Qrels, notes: list[str]) ->
         raise InputError("no query has judgements", hint=f"queries: {have or 'none'}; judged: {want or 'none'}")
     if len(kept) < len(texts):
         without = Ids.of([qid for qid in texts if qid not in kept])
-        notes.append(told(len(texts), "queries have no judgements", without))
+        notes.append(list_some(len(texts), "queries have no judgements", without))
     if unknown := [qid for qid in judged if qid not in texts]:
-        notes.append(told(len(judged), "judged queries are not among the queries", Ids.of(unknown)))
+        notes.append(list_some(len(judged), "judged queries are not among the queries", Ids.of(unknown)))
     return kept
 
 
 @dataclass(frozen=True, eq=False)
 class _Judgements:
-    """Judged documents of the index by query and number, and the labels of those that can't be rows."""
+    """QrelsLike documents of the index by query and number, and the labels of those that can't be rows."""
 
     owner: Ints
     document: Ints
@@ -155,7 +155,7 @@ class _Judgements:
         document = index.numbers_of(ids)
         if (unknown := document < 0).any():
             absent = ids.take(np.flatnonzero(unknown))
-            notes.append(told(len(ids), "judged documents are not in the index", absent))
+            notes.append(list_some(len(ids), "judged documents are not in the index", absent))
             if unknown.all():
                 raise InputError(
                     "no judged document is in the index", hint=f"judged: {absent[0]}; indexed: {index.docids[0]}"

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fliprank.arrays import Floats, Ints, Matrix, frozen
+from fliprank.data.csr import bounds, span_indices
 from fliprank.data.ids import Ids
-from fliprank.data.spans import bounds, span_indices
 from fliprank.errors import InputError
 from fliprank.naming import same
 

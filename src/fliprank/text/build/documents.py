@@ -24,7 +24,7 @@ import polars as pl
 from fliprank.data.beir import strict_json
 from fliprank.data.files import StrPath, open_bytes, read_chunks, resolve
 from fliprank.errors import InputError
-from fliprank.text.trec_documents import read_trec
+from fliprank.text.build.trec_documents import read_trec
 
 __all__ = ["IDS", "Batch", "Source", "line_of", "read_documents"]
 

@@ -2,7 +2,7 @@
 
 Kernels release Python's lock, so threads are enough, and nothing is copied to other processes.
 
->>> side_by_side([lambda: 1, lambda: 2])
+>>> run_parallel([lambda: 1, lambda: 2])
 [1, 2]
 """
 
@@ -16,12 +16,12 @@ from typing import TypeVar
 
 import numba
 
-__all__ = ["side_by_side"]
+__all__ = ["run_parallel"]
 
 T = TypeVar("T")
 
 
-def side_by_side(
+def run_parallel(
     tasks: Sequence[Callable[[], T]], jobs: int | None = None, done: Callable[[], None] | None = None
 ) -> list[T]:
     """The results of all tasks, in their order; `done` is called after each. Ctrl-C ends it after those under way."""

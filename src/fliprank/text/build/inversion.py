@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fliprank.arrays import Int32s, Ints
-from fliprank.data.spans import bounds
+from fliprank.data.csr import bounds
 from fliprank.kernels import kernel
 from fliprank.text.words import balanced
 

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fliprank.arrays import Floats, Int32s, Ints, Matrix
-from fliprank.data.spans import bounds
-from fliprank.data.terms import TermStatistics
+from fliprank.data.csr import bounds
+from fliprank.data.term_statistics import TermStatistics
 from fliprank.kernels import kernel, parallel_kernel, prange
-from fliprank.text.queries import Queries
+from fliprank.text.search.queries import Queries
 
 if TYPE_CHECKING:
     from fliprank.text.index import Index

@@ -30,10 +30,10 @@ import numpy as np
 from fliprank.arrays import Floats, Matrix
 from fliprank.data.beir import json_objects
 from fliprank.data.candidates import Candidates, group_rows
+from fliprank.data.csr import bounds
 from fliprank.data.files import StrPath, atomic_write
 from fliprank.data.ids import Ids
-from fliprank.data.spans import bounds
-from fliprank.data.terms import TermStatistics
+from fliprank.data.term_statistics import TermStatistics
 from fliprank.errors import InputError, UsageError
 
 __all__ = ["read_statistics", "write_statistics"]

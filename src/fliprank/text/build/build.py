@@ -19,11 +19,11 @@ from fliprank.data.files import StrPath
 from fliprank.data.ids import Ids, match
 from fliprank.errors import InputError, UsageError
 from fliprank.text.analysis import Analyzer
-from fliprank.text.builder import Builder, pack
-from fliprank.text.documents import Batch, Source, read_documents
+from fliprank.text.build.builder import Builder, pack
+from fliprank.text.build.documents import Batch, Source, read_documents
 from fliprank.text.index import Index, Progress
-from fliprank.text.inversion import invert
-from fliprank.text.links import pagerank, read_links
+from fliprank.text.build.inversion import invert
+from fliprank.text.build.links import pagerank, read_links
 
 __all__ = ["make"]
 

@@ -18,20 +18,20 @@ import polars as pl
 
 from fliprank.arrays import Bytes, Floats, Int32s, Ints
 from fliprank.data.beir import json_objects
+from fliprank.data.csr import bounds
 from fliprank.data.files import StrPath, open_bytes, read_bytes, resolve
 from fliprank.data.ids import Ids, factorize
-from fliprank.data.spans import bounds
 from fliprank.errors import InputError
 from fliprank.kernels import kernel
-from fliprank.text.builder import pack
+from fliprank.text.build.builder import pack
 from fliprank.text.words import WordCounter
 
 if TYPE_CHECKING:
     from fliprank.text.index import Index
 
-__all__ = ["Asked", "Queries", "analyse", "read_queries"]
+__all__ = ["Queries", "QueriesLike", "analyse", "read_queries"]
 
-Asked = Mapping[str, str] | StrPath
+QueriesLike = Mapping[str, str] | StrPath
 """Queries by id; or a file of them: JSON lines (`_id`, `text`), tab-separated (id, text), or TREC's topics (title)."""
 
 
@@ -54,7 +54,7 @@ class Queries:
         return np.diff(self.offsets)
 
 
-def read_queries(asked: Asked) -> dict[str, str]:
+def read_queries(asked: QueriesLike) -> dict[str, str]:
     """The text of each query by its id; from a mapping, a file, or a folder in BEIR's layout."""
     if isinstance(asked, Mapping):
         if bad := next((qid for qid, text in asked.items() if not isinstance(text, str)), None):
@@ -121,7 +121,7 @@ def _table_queries(path: Path) -> list[tuple[int, str, str]]:
 
 def analyse(index: Index, texts: Mapping[str, str]) -> Queries:
     """Cut the queries into terms as the index did its documents, and look the terms up."""
-    if not index.looked_through:
+    if not index.is_consistent:
         raise InputError("a damaged index: it has postings of documents or terms that are not there; build it again")
     counter = WordCounter(index.analyzer, 1)
     buffer, _, length = pack(pl.Series(index.analyzer.plain(texts.values()), dtype=pl.String))

@@ -1,0 +1,1 @@
+"""Hundreds of named features per row, from an index."""

@@ -1,0 +1,1 @@
+"""From an index to rankings and candidates: queries, retrieval, term statistics."""
