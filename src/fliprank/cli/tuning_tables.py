@@ -71,7 +71,7 @@ def _proof_table(title: str, proof: Proof) -> Table:
 
 def _moved_table(proof: Proof, texts: dict[str, str]) -> Table:
     """The queries that gained most, and those that lost most."""
-    sign = -1.0 if proof.evaluation.readings[0].measure.smaller_is_better else 1.0
+    sign = proof.evaluation.readings[0].measure.sign
     moved = sorted(proof.by_query().items(), key=lambda query: sign * (query[1][0] - query[1][1]))
     gained = [each for each in moved[:MOVED] if sign * (each[1][1] - each[1][0]) > 0]
     lost = [each for each in moved[-MOVED:] if sign * (each[1][1] - each[1][0]) < 0]

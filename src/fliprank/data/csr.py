@@ -6,7 +6,7 @@ import numpy as np
 
 from fliprank.arrays import Ints
 
-__all__ = ["bounds", "span_indices"]
+__all__ = ["bounds", "positions", "span_indices"]
 
 
 def bounds(sizes: Ints) -> Ints:
@@ -29,3 +29,12 @@ def span_indices(limits: Ints, chosen: Ints) -> Ints:
     within = np.arange(ends[-1] if len(ends) else 0, dtype=np.int64)
     indices: Ints = within + np.repeat(limits[:-1][chosen] - (ends - sizes), sizes)
     return indices
+
+
+def positions(offsets: Ints) -> Ints:
+    """The place of each row within its own span, counted from 0.
+
+    >>> positions(np.array([0, 3, 3, 5])).tolist()
+    [0, 1, 2, 0, 1]
+    """
+    return np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))

@@ -139,7 +139,7 @@ def reshuffled(
         order = np.random.default_rng([seed, run]).permutation(train.queries)
         fit = telescope(cascade, train.select(order), valid, measure=chosen, seed=seed + 10_000 * run, **options)
         assert isinstance(fit.model, Cascade)
-        out.append([chosen.aggregate(chosen.per_query(scores, test)) for scores in fit.model.by_stage(test)])
+        out.append([chosen.value(scores, test) for scores in fit.model.by_stage(test)])
     return Reshuffled(cascade.sizes, np.array(out))
 
 
@@ -199,7 +199,7 @@ class _Noting(Measure):
         if candidates is self.valid:
             if len(self.values) in self.keep:
                 self.scores[len(self.values)] = np.array(scores, np.float64)
-            self.values.append([m.aggregate(m.per_query(scores, candidates)) for m in self.measures])
+            self.values.append([m.value(scores, candidates) for m in self.measures])
         return self.measures[0].per_query(scores, candidates)
 
     def of(self, ranking: Ranking) -> Floats:
@@ -237,7 +237,7 @@ def opposed_query(
 ) -> int:
     """The number of the query where pairs gain most while the measure loses: the largest product of the two."""
     chosen, pairs = parse_measure(measure), parse_measure("CorrectPairs")
-    sign = -1.0 if chosen.smaller_is_better else 1.0
+    sign = chosen.sign
     lost = sign * (chosen.per_query(before, rows) - chosen.per_query(after, rows))
     gained = pairs.per_query(after, rows) - pairs.per_query(before, rows)
     return int(np.argmax(np.maximum(lost, 0.0) * np.maximum(gained, 0.0)))

@@ -163,7 +163,7 @@ class _Sweep:
     def choice(self, stages: tuple[int, ...], sizes: tuple[int, ...], orders: Sequence[Ints]) -> Choice:
         """What a choice costs and gives; `orders` are the rows before each of its stages, and after the last."""
         rows = self.candidates
-        value = self.measure.aggregate(self.measure.per_query(rank_scores(rows, orders[-1]), rows))
+        value = self.measure.value(rank_scores(rows, orders[-1]), rows)
         seen = [rows.sizes, *(np.minimum(rows.sizes, size) for size in sizes[1:])]
         cost = sum(self.costs[s] * float(count.mean()) for s, count in zip(stages, seen, strict=True))
         reached = [
@@ -229,7 +229,7 @@ def _steps(
 
 def _frontier(choices: Iterable[Choice], measure: Measure) -> list[Choice]:
     """The choices that no other of at most their cost matches, by rising cost."""
-    sign = -1.0 if measure.smaller_is_better else 1.0
+    sign = measure.sign
     kept: list[Choice] = []
     for choice in sorted(choices, key=lambda c: (c.cost, -sign * c.value, len(c.sizes))):
         if not kept or sign * choice.value > sign * kept[-1].value:

@@ -49,7 +49,7 @@ def as_good_ranges(
 
     params = model.params
     best = measure.paired(measure.per_query(model.score(rows), rows))
-    sign = -1.0 if measure.smaller_is_better else 1.0
+    sign = measure.sign
     critical = float(t.ppf(0.5 + confidence / 2, max(len(best) - 1, 1)))
 
     def good(slot: int, value: float) -> bool:

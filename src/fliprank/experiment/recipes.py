@@ -58,7 +58,7 @@ def weigh(held_out: Mapping[Recipe, Floats], measure: Measure) -> dict[Recipe, f
 
     In standard errors of the paired difference. Those with less than LEAST of the whole are left out.
     """
-    sign = -1.0 if measure.smaller_is_better else 1.0
+    sign = measure.sign
     values = np.array([sign * measure.paired(found) for found in held_out.values()])
     values = values[:, ~np.isnan(values).any(axis=0)]
     if not values.size:

@@ -202,7 +202,7 @@ class _Stage:
     def better(self, fit: Fit, last: Model) -> bool:
         """Whether the stage ranks the validation documents better than the one before did."""
         assert self.valid is not None
-        sign = -1.0 if self.measure.smaller_is_better else 1.0
+        sign = self.measure.sign
         return sign * fit.best.valid > sign * self._measure(last.score(self.valid), self.valid)
 
     def _grow(self) -> Fit:
@@ -212,7 +212,7 @@ class _Stage:
         key = fingerprint(rows, valid=fingerprint(valid), measure=str(self.measure), seed=self.seed, trees=self.model)
         model = self._kept(key) if self.resume else None
         if model is None:
-            sign = -1.0 if self.measure.smaller_is_better else 1.0
+            sign = self.measure.sign
             judge = None if valid is None else lambda scores: sign * self._measure(scores, valid)
             model = self.model.grown(rows, valid, judge, self.seed)
             self._keep(model, key)
@@ -240,4 +240,4 @@ class _Stage:
         return Fit(model, epoch, (epoch,), stopped, settings)
 
     def _measure(self, scores: Any, rows: Candidates) -> float:
-        return self.measure.aggregate(self.measure.per_query(scores, rows))
+        return self.measure.value(scores, rows)

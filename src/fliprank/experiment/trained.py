@@ -103,7 +103,7 @@ def _fit(
 
 def _figures(model: Model, rows: Candidates, measures: Iterable[str]) -> dict[str, float]:
     scores = model.score(rows)
-    return {str(m): m.aggregate(m.per_query(scores, rows)) for m in map(parse_measure, measures)}
+    return {str(m): m.value(scores, rows) for m in map(parse_measure, measures)}
 
 
 def check_folder(folder: StrPath) -> Path:

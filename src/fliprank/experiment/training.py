@@ -122,7 +122,7 @@ def train(
     done = [(recorder.fit(), run) for recorder, run in zip(recorders, runs, strict=True) if recorder.best is not None]
     if not done:
         raise InputError("interrupted before the first epoch was done: there is nothing to keep")
-    fits, run = _best_setting(done, -1 if chosen.smaller_is_better else 1)
+    fits, run = _best_setting(done, chosen.sign)
     mean = average and ready.linear_in_params and len(fits) > 1
     fit = averaged(fits, rows, valid, chosen) if mean else fits[0]
     if polish and whole:
@@ -182,7 +182,7 @@ def _run_all(runs: list[Setting], recorders: list[Recorder], resume: bool, jobs:
     return not enough.is_set()
 
 
-def _best_setting(done: list[tuple[Fit, Setting]], sign: int) -> tuple[list[Fit], Setting]:
+def _best_setting(done: list[tuple[Fit, Setting]], sign: float) -> tuple[list[Fit], Setting]:
     """The fits of the setting that is best on average over its random starts, the best of them first."""
 
     def found(fit: Fit) -> float:
@@ -204,10 +204,7 @@ def averaged(fits: list[Fit], rows: Candidates, valid: Candidates | None, measur
     values = [fit.model.params.free_values / spread for fit, spread in zip(fits, spreads, strict=True)]
     params = fits[0].model.params
     model = fits[0].model.at(params.with_free(np.mean(spreads) * np.mean(values, axis=0)))
-    told = [
-        float("nan") if part is None else measure.aggregate(measure.per_query(model.score(part), part))
-        for part in (rows, valid)
-    ]
+    told = [float("nan") if part is None else measure.value(model.score(part), part) for part in (rows, valid)]
     best = replace(fits[0].best, train=told[0], valid=told[1])
     return replace(fits[0], model=model, best=best)
 

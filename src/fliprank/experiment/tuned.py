@@ -51,7 +51,7 @@ class Proof:
     @property
     def gain(self) -> float:
         """By how much the measure that was tuned for is better; below 0 where it is worse."""
-        return (-1.0 if self.evaluation.readings[0].measure.smaller_is_better else 1.0) * self.comparisons[0].difference
+        return self.evaluation.readings[0].measure.sign * self.comparisons[0].difference
 
     @property
     def sure(self) -> bool:

@@ -142,7 +142,7 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]
             raise UsageError("a ranker's score is a mean over queries: rows have no sample_weight")
         features = validate_data(self, X, dtype=np.float32, reset=False)
         rows, measure = _candidates(features, y, qid, group, self._names()), parse_measure(self.measure)
-        return measure.aggregate(measure.per_query(self.model_.score(rows), rows))
+        return measure.value(self.model_.score(rows), rows)
 
     def _names(self) -> tuple[str, ...]:
         """The features as the model knows them, whatever those of a later array are called."""

@@ -76,7 +76,7 @@ def flip_gains(
 
 
 def _nearest(path: ModelTrajectory, side: int, count: int) -> list[FlipGain]:
-    steps, sign = path.steps, -1.0 if path.measure.smaller_is_better else 1.0
+    steps, sign = path.steps, path.measure.sign
     x = side * steps.x
     some = np.flatnonzero((x > 0) & path.responds)
     some = some[np.argsort(x[some], kind="stable")][:count]

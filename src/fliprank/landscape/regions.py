@@ -136,7 +136,7 @@ class Regions:
 
     def optima(self) -> list[Region]:
         """Regions whose neighbours are all worse, the best first, of equal ones the largest."""
-        sign = -1.0 if self.measure.smaller_is_better else 1.0
+        sign = self.measure.sign
         value = sign * self.values
         one, two = self.segments.cell.T
         beaten = np.zeros(self._count, bool)

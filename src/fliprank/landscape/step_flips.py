@@ -58,7 +58,7 @@ class StepFlips(Sequence[Flip]):
     def __init__(self, path: ModelTrajectory, steps: Ints | None = None) -> None:
         self._path = path
         found, measure = path.steps, path.measure
-        sign, before = -1.0 if measure.smaller_is_better else 1.0, path.steps.before()
+        sign, before = measure.sign, path.steps.before()
         gain = sign * (found.value - before)
         mean = sign * (measure.paired(found.value) - measure.paired(before)) / max(path.candidates.queries, 1)
         if steps is None:

@@ -153,7 +153,7 @@ Responses = dict[tuple[int, float], float]
 
 def _responding(path: Trajectory) -> tuple[Ints, Floats, Floats]:
     """(query, x, sign) of each step that is more than rounding."""
-    some, sign = path.responds, -1.0 if path.measure.smaller_is_better else 1.0
+    some, sign = path.responds, path.measure.sign
     query = np.repeat(np.arange(path.candidates.queries), np.diff(path.steps.begin))
     return query[some], path.steps.x[some], sign * np.sign(path.steps.value - path.steps.before())[some]
 

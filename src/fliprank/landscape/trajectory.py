@@ -74,7 +74,7 @@ class Trajectory(ABC):
             raise UsageError(f"{x} is not on the line between {self.low} and {self.high}")
         place = int(np.searchsorted(self.breaks, x))
         if x in (self.low, self.high) or (place < len(self.breaks) and self.breaks[place] == x):
-            return self.measure.aggregate(self.measure.per_query(self.scores(x), self.candidates))
+            return self.measure.value(self.scores(x), self.candidates)
         return float(self.values[place])
 
     def per_query(self, x: float) -> Floats:

@@ -49,6 +49,15 @@ class Measure(Named, ABC):
         """The value of each query when its rows are ranked by `scores`."""
         return self.of(rank(scores, candidates, depth=self.depth))
 
+    @property
+    def sign(self) -> float:
+        """1.0 where larger values are better, -1.0 where smaller ones are: sign x value is always to be maximised."""
+        return -1.0 if self.smaller_is_better else 1.0
+
+    def value(self, scores: ArrayLike, candidates: Candidates) -> float:
+        """The one number for all queries when rows are ranked by `scores`."""
+        return self.aggregate(self.per_query(scores, candidates))
+
     @abstractmethod
     def of(self, ranking: Ranking) -> Floats:
         """The value of each query of a ranking that is at least `depth` deep."""

@@ -97,7 +97,7 @@ class Recorder:
     def epoch(self, values: Floats, objective: float, rate: float = float("nan"), **state: Floats) -> bool:
         """Take note of an epoch that ended at these free parameters; whether to go on. `state` is for `resume`."""
         model = self.model.at(self.model.params.with_free(values))
-        sign = -1.0 if self.measure.smaller_is_better else 1.0
+        sign = self.measure.sign
         told = Epoch(
             len(self.trail), float(objective), self._measure(model, self.train), self._measure(model, self.valid), rate
         )
@@ -133,7 +133,7 @@ class Recorder:
     def _measure(self, model: Model, candidates: Candidates | None) -> float:
         if candidates is None:
             return float("nan")
-        return self.measure.aggregate(self.measure.per_query(model.score(candidates), candidates))
+        return self.measure.value(model.score(candidates), candidates)
 
     def _write(self, state: dict[str, Floats]) -> None:
         assert self.checkpoint is not None

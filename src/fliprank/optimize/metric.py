@@ -62,7 +62,7 @@ class Metric:
 
     def of_scores(self, scores: Floats) -> float:
         """Its value where rows have these scores."""
-        return self.sign * self.measure.aggregate(self.measure.per_query(scores, self.candidates))
+        return self.sign * self.measure.value(scores, self.candidates)
 
     def at(self, values: Floats) -> float:
         """Its value at these free parameters."""

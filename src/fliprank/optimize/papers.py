@@ -124,7 +124,7 @@ class Taylor2008:
                 return
         costs = [Cost(model, train.select([query]), objective) for query in range(train.queries)]
         for epoch in range(len(recorder.trail), self.epochs + 1):
-            rate, begins_anew = self._pace(recorder.trail, -1.0 if recorder.measure.smaller_is_better else 1.0)
+            rate, begins_anew = self._pace(recorder.trail, recorder.measure.sign)
             if begins_anew:
                 values = model.initialised(np.random.default_rng([int(seed[0]), epoch, 1])).params.free_values
             order = np.random.default_rng([int(seed[0]), epoch]).permutation(train.queries)
