@@ -225,7 +225,7 @@ def damaged(content: Any, change: Any) -> Any:
         ((["structure", "parts"], {}), "a list of objects"),
         ((["structure", "parts", 0, "kind"], "os.system"), r"parts\[0\].kind: expected one of"),
         ((["structure", "parts", 0, "structure"], {}), r"parts\[0\].structure.fields"),
-        ((["structure", "parts", 1], {"kind": "features"}), "structure: expected an object"),
+        ((["structure", "parts", 1], {"kind": "all_features"}), "structure: expected an object"),
         ((["structure", "parts", 1, "structure", "transform"], "cube"), "transform: one of"),
         ((["structure", "hidden"], -1), "number of nodes"),
         ((["structure", "hidden"], 10**9), "parameters"),
