@@ -20,16 +20,16 @@ from fliprank.landscape import score_trajectory
 from fliprank.measures import parse_measure
 from fliprank.models import Linear
 from fliprank.objectives import parse_objective
-from fliprank.optimize.exact import Exact
 from fliprank.optimize.fit import Recorder
-from fliprank.optimize.line import Line
+from fliprank.optimize.methods import Exact, Line
+from fliprank.optimize.problem import Problem
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "letor" / "MQ2008"
 MEASURE = parse_measure("nDCG(dcg='exp-log2')@10")
 TRIES = 5
 
 
-def problem(queries: int, size: int, features: int) -> Candidates:
+def made_rows(queries: int, size: int, features: int) -> Candidates:
     """Labels that follow a random direction of the features, with noise."""
     rng = np.random.default_rng(1)
     matrix = rng.normal(size=(queries * size, features)).astype(np.float32)
@@ -42,12 +42,12 @@ def epochs() -> list[Row]:
     """One epoch over 46 and 700 features."""
     seconds = []
     for features in (46, 700):
-        rows = problem(200, 30, features)
+        rows = made_rows(200, 30, features)
         model = Linear().prepared(rows, 0)
 
         def epoch() -> None:
-            recorder = Recorder(model, rows, None, MEASURE)  # noqa: B023
-            Exact(epochs=1, directions="axes").run(recorder, None, np.random.default_rng(0))
+            problem = Problem.of(model, rows, MEASURE)  # noqa: B023
+            Exact(epochs=1, directions="axes").run(problem, Recorder(problem), np.random.default_rng(0))
 
         epoch()
         seconds.append(timed(epoch, 3)[0])
@@ -89,9 +89,10 @@ def against_samples(folder: Path, cores: int) -> list[Row]:
     objective = parse_objective("lambdarank@10")
 
     def climb(rows: Candidates, method: Line | Exact, goal: float = np.inf) -> float:
-        recorder = Recorder(Linear().prepared(rows, 0), rows, None, MEASURE)
+        problem = Problem.of(Linear().prepared(rows, 0), rows, MEASURE, objective)
+        recorder = Recorder(problem)
         recorder.enough = lambda: recorder.trail[-1].train >= goal
-        method.run(recorder, objective, np.random.default_rng(0))
+        method.run(problem, recorder, np.random.default_rng(0))
         assert recorder.best is not None
         return recorder.best.train
 

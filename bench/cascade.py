@@ -2,10 +2,10 @@
 
     python bench/cascade.py
 
-Generated queries of 2500 documents, some 30 of them rated, whose relevance is no linear function of the features. The
-last stage is a net, or trees, trained on all documents; a linear model comes before it. The cut-off is the least of a
-few with which validation queries lose no nDCG@10; both are timed on test queries, warm, the least of several tries in
-turn.
+Queries are generated, with 2500 documents each, some 30 of them rated, whose relevance is not linear in the features.
+The last stage is a net, or trees, trained on all documents; a linear model comes before it. The cut-off is the smallest
+of a few at which validation queries lose no nDCG@10. Both ways are timed on test queries, after a first run that does
+not count: the least of several tries, taken in turn.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _rows(first: fr.Model, last: fr.Model, name: str, valid: fr.Candidates, test
     cascade = found.apply(chosen)
     both = [measure.per_query(model.score(test), test).mean() for model in (cascade, last)]
     through, alone = np.inf, np.inf
-    for _ in range(TRIES):  # in turn, so that other work on the machine slows both
+    for _ in range(TRIES):  # in turn, so that other work on the machine slows down both
         through = min(through, timed(lambda: cascade.score(test), 1)[0])
         alone = min(alone, timed(lambda: last.score(test), 1)[0])
     what = f"rank 60 queries x {DOCUMENTS:,}: linear, then {name} for the top {chosen.sizes[1]}"

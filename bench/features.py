@@ -45,7 +45,7 @@ def first_words(index: Index) -> dict[str, str]:
 
 
 def pages() -> pl.DataFrame | Path:
-    """The crawl, whose pages are one text each: the first words taken as title and headings, the address as words."""
+    """The crawl, whose pages are one text each: the first words serve as title and headings, the url as words."""
     if not CRAWL.exists():
         return collection()
     with gzip.open(CRAWL) as file:
@@ -57,7 +57,7 @@ def pages() -> pl.DataFrame | Path:
 def plain_bm25(
     texts: list[list[str]], questions: list[list[str]], idf: dict[str, float], average: float
 ) -> list[float]:
-    """One feature of these rows as one writes it in Python, from terms and idf at hand."""
+    """One feature of these rows as one would write it in Python, given terms and idf."""
     out = []
     for text, question in zip(texts, questions, strict=True):
         tf, flat = Counter(text), 1.2 * (0.25 + 0.75 * len(text) / average)
@@ -66,7 +66,7 @@ def plain_bm25(
 
 
 def in_python(index: Index, asked: dict[str, str], rows: Candidates, expected: Floats) -> float:
-    """Seconds a row of `plain_bm25` over the longest field, after checking that it agrees."""
+    """Seconds per row of `plain_bm25` over the longest field, after checking that it agrees."""
     field, terms = index.fields.index("text"), index.terms.tolist()
     assert rows.docids is not None
     number = {docid: d for d, docid in enumerate(index.docids.tolist())}
@@ -96,13 +96,13 @@ def rows() -> list[Row]:
     return [
         Row(
             size,
-            "one of them, BM25 of the text, in plain Python, terms and idf at hand",
+            "one of them, BM25 of the text, in plain Python, given terms and idf",
             python * count / whole,
             ">= 1",
         ),
         Row(size, "finding the rows: BM25 over the whole index", pool / whole, "-"),
         Row(size, f"its own time for {len(half):,} rows (quotient)", whole / part, "<= 2"),
-        Row(size, "million values a second (quotient)", count * width / whole / 1e6, ">= 10"),
+        Row(size, "million values per second (quotient)", count * width / whole / 1e6, ">= 10"),
     ]
 
 

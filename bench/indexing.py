@@ -1,10 +1,10 @@
 """Indexing and retrieval: 98,998 real pages (161 MB of text) with stemming and stop words, beside bm25s and tantivy.
 
     python bench/indexing.py             # ratios in one process, all warm, the least of several tries in turn
-    python bench/indexing.py --million   # time and memory a document for 100,000 to 1,000,000 documents, by themselves
+    python bench/indexing.py --million   # time and memory per document for 100,000 to 1,000,000 documents
 
-All start from the same lists of ids and texts in memory. Growth is measured on the crawl repeated with new ids and
-shuffled words, from Parquet to an index in a file, in a process of its own each.
+All start from the same lists of ids and texts in memory. Growth is measured on the crawl repeated with new ids
+and shuffled words, from Parquet to an index in a file, in one process per size.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def crawl() -> pl.DataFrame:
 
 
 def three_words(texts: list[str], queries: int, seed: int = 1) -> list[str]:
-    """Queries of three words of a page each, as they stand there."""
+    """Queries of three consecutive words, each from one page."""
     rng, out = np.random.default_rng(seed), []
     for d in rng.integers(0, len(texts), queries).tolist():
         words = texts[d].split() or ["stanford"]
@@ -87,7 +87,7 @@ def with_tantivy(ids: list[str], texts: list[str]) -> object:
 
 
 def in_turn(tries: int, *works: Callable[[], object]) -> list[float]:
-    """The least time of each, tried in turn, so that other work on the machine slows all."""
+    """The least time of each, tried in turn, so that other work on the machine slows all of them."""
     return np.min([[timed(work, 1)[0] for work in works] for _ in range(tries)], axis=0).tolist()  # type: ignore[no-any-return]
 
 
@@ -122,7 +122,7 @@ def rows() -> list[Row]:
     own, peer = in_turn(7, lambda: index.search(queries, depth=DEPTH), search_theirs)
     out.append(Row(f"BM25, {QUERIES:,} queries, top {DEPTH:,}", "bm25s, numba backend", peer / own, "at least 1"))
     small, large = growth(frame, SIZES)
-    out.append(Row("time a document, 300,000 documents", "100,000 documents", large[1] / small[1] / 3, "about 1"))
+    out.append(Row("time per document, 300,000 documents", "100,000 documents", large[1] / small[1] / 3, "about 1"))
     out.append(Row("peak memory, 300,000 documents", "100,000 documents", large[4] / small[4], "at most 3"))
     return out
 
@@ -141,7 +141,7 @@ def growth(frame: pl.DataFrame, sizes: tuple[int, ...]) -> list[list[float]]:
 
 
 def _write(frame: pl.DataFrame, size: int, path: Path) -> None:
-    """The crawl over and over: new ids, words in another order."""
+    """The crawl repeated, with new ids and words in another order."""
     parts, words = [], pl.col("text").str.split(" ")
     for copy in range(-(-size // len(frame))):
         shuffled = words.list.sample(fraction=1.0, shuffle=True, seed=copy).list.join(" ")
@@ -150,7 +150,7 @@ def _write(frame: pl.DataFrame, size: int, path: Path) -> None:
 
 
 def million() -> None:
-    print("| documents | seconds to index | µs a document | s for candidates, 100 queries | rows | peak memory, GB |")
+    print("| documents | seconds to index | µs per document | s for candidates, 100 queries | rows | peak memory, GB |")
     print("|---|---|---|---|---|---|")
     for documents, built, found, count, peak in growth(crawl(), MILLION):
         cells = (

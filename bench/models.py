@@ -2,7 +2,7 @@
 
     python bench/models.py
 
-A ratio is the peer's time over fliprank's, best of several, warm, in the same run; results must agree.
+A ratio is the peer's time over fliprank's: warm, the best of several tries, in the same run. Results must agree.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ PARTS = {
     "Significance": "significance",
     "Smooth objectives": "objectives",
     "Models": "models",
+    "Pair-by-pair descent": "pairs",
     "Exact line search": "exact",
     "Direct search": "ascent",
     "Text models": "text_models",

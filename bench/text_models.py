@@ -1,8 +1,8 @@
-"""Text ranking functions: settings of the parameters scored a second, the price of the gradient, and plain NumPy.
+"""Text ranking functions: settings of the parameters scored per second, the price of the gradient, and plain NumPy.
 
     python bench/text_models.py
 
-A million candidate rows, each of 3 query terms in 4 fields. All are warm, the least of several tries, in one process.
+A million candidate rows, each with 3 query terms in 4 fields. Times are warm, the least of several, in one process.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def rows() -> list[Row]:
             times["both"] = min(times["both"], timed(both, 1)[0])
             if peer is not None:
                 times["plain"] = min(times["plain"], timed(peer, 1)[0])
-        out.append(Row(f"{name}: settings scored a second, {where}", "1 second", 1 / times["score"], "at least 10"))
+        out.append(Row(f"{name}: settings scored per second, {where}", "1 second", 1 / times["score"], "at least 10"))
         out.append(Row(f"{name}: score and gradient", "one score", times["both"] / times["score"], "at most 4"))
         if peer is not None:
             out.append(Row(f"{name}: score", "NumPy, float32", times["plain"] / times["score"], "above 1"))

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fliprank.cli.tuning_tables import outcome_tables
-from fliprank.console import tuning_progress
+from fliprank.cli.result_tables import tuning_tables
+from fliprank.console import fit_progress
 from fliprank.data.builtin import collection
-from fliprank.experiment.training import DEFAULT_MEASURE
-from fliprank.experiment.tuned import tune_and_write
-from fliprank.experiment.tuning_task import open_index, task_of_documents
+from fliprank.defaults import DEFAULT_MEASURE
+from fliprank.experiment.jobs import tune_and_write
+from fliprank.experiment.task import open_index, task_of_documents
 from fliprank.models import BM25F
 from fliprank.text.analysis import Analyzer
 
@@ -26,9 +26,9 @@ def demo() -> None:
     with tempfile.TemporaryDirectory() as name:
         index = open_index(source, Path(name), None, Analyzer())
         task = task_of_documents(index, source, source / "qrels" / "train.tsv", source / "qrels" / "test.tsv")
-        outcome = tune_and_write(BM25F(), task, Path(name), tuning_progress, measure=DEFAULT_MEASURE, folds=3, starts=1)
+        result = tune_and_write(BM25F(), task, Path(name), fit_progress, measure=DEFAULT_MEASURE, folds=3, restarts=1)
     screen = Console(record=True, width=110, file=io.StringIO())
-    for thing in outcome_tables(outcome):
+    for thing in tuning_tables(result):
         screen.print(thing)
     screen.save_svg(str(HERE / "demo.svg"), title="fliprank demo")
 

@@ -2,16 +2,18 @@
 
     .venv/bin/python experiments/matveeva2006.py [--quick] [numbers of the parts to run; all by default]
 
-2500 documents a query, about 30 of them rated on five levels: those that a basic ranker puts on top and a few others.
-Weakly informative features, counts among them, on scales that vary by query. The paper has 400 features and 3,514
-training queries; here it is 100 and 600, for memory. Documents have eight hidden aspects: four
-of match, four of quality.
+There are 2500 documents per query, about 30 of them rated on five levels: those that a basic ranker puts on top and a
+few others. Features are weakly informative, some are counts, and their scales vary by query. The paper has 400 features
+and 3,514 training queries; here it is 100 and 600, for memory. Documents have eight hidden aspects: four of match, four
+of quality.
 
 - two populations: some 5% of the documents are about the query's topic, which shows in the aspects of match; quality
-  counts for these only. This is what the paper assumes: what tells documents apart at the top is not what does below.
-- one population: utility is the same sum of all aspects for every document. The control: the top is no other task.
+  counts for these only. This is what the paper assumes: what tells documents apart at the top is not what tells them
+  apart below.
+- one population: utility is the same sum of all aspects for every document. It is the control: the task at the top is
+  the same as below.
 
-`--quick` runs it small, to see that it works, and writes nothing.
+`--quick` runs it on small collections, to see that it works, and writes nothing.
 """
 
 from __future__ import annotations
@@ -54,12 +56,12 @@ FOUR, THREE = (2500, 1000, 100, 10), (2500, 100, 10)
 HIDDEN = (0, 2, 4, 8, 16, 32)
 NDCG = "nDCG(dcg='exp-log2')@10"
 RANKNET: dict[str, Any] = {"objective": "ranknet", "restarts": 1, "patience": 10, "valid_sample": 1000}
-"""As the paper: RankNet, three unlabelled documents a labelled, 1000 unlabelled a validation query."""
+"""As in the paper: RankNet, three unlabelled documents per labelled one, 1000 unlabelled ones per validation query."""
 
 
 @dataclass(frozen=True)
 class World:
-    """How features arise from aspects: the same for all queries of all sets."""
+    """How features follow from aspects: the same for all queries of all sets."""
 
     mix: np.ndarray
     threshold: np.ndarray
@@ -95,7 +97,7 @@ class World:
         return np.where(topical, 1.5 + 0.5 * match + quality, 0.5 * match - 1.0)
 
     def _features(self, aspects: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> None:
-        """A quarter each: as they are, cut off at 0, heavy-tailed counts, logarithms of counts."""
+        """One quarter each: plain, cut off at 0, heavy-tailed counts, logarithms of counts."""
         np.multiply(rng.standard_normal((DOCUMENTS, FEATURES), np.float32), self.noise, out=out)
         out += aspects @ self.mix
         out *= np.exp(0.3 * rng.standard_normal(FEATURES, np.float32))  # scales vary by query
@@ -107,7 +109,7 @@ class World:
 
 
 def _labels(utility: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Rated: the top 22 or so of a basic ranker, some 8 of the rest; judges err, and are strict or kind by query."""
+    """Rated are the top 22 or so of a basic ranker and some 8 others; judges err, and are strict or kind by query."""
     order = np.argsort(-(utility + 0.4 * rng.standard_normal(DOCUMENTS)))
     top = max(5, rng.poisson(22))
     rated = np.concatenate([order[:top], rng.choice(order[top:], rng.poisson(8), replace=False)])
@@ -119,7 +121,7 @@ def _labels(utility: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Sets:
-    """What is trained on, chosen by, and looked at once."""
+    """Training, validation and test queries."""
 
     train: fr.Candidates
     valid: fr.Candidates
@@ -145,7 +147,7 @@ def net(hidden: int) -> fr.Model:
 
 
 def stage_tables(sets: Sets, sizes: tuple[int, ...], hidden: tuple[int, ...]) -> Iterator[str]:
-    """Tables 2 and 4: a line a number of hidden nodes, a column a stage."""
+    """Tables 2 and 4: one line per number of hidden nodes, one column per stage."""
     yield f"| nH | {' | '.join(f'top {size}' for size in sizes)} | gain | p | relevant lost |"
     yield "|" + "---|" * (len(sizes) + 4)
     for nodes in hidden:
@@ -153,7 +155,7 @@ def stage_tables(sets: Sets, sizes: tuple[int, ...], hidden: tuple[int, ...]) ->
 
 
 def _line(name: str, rows: list[AfterStage], sizes: tuple[int, ...]) -> str:
-    """A stage that was left out has a dash."""
+    """One line of a table; a stage that was left out has a dash."""
     by_size = {r.size: f"{r.value:.4f} (± {(r.interval[1] - r.interval[0]) / 2:.3f})" for r in rows}
     cells = [by_size.get(size, "-") for size in sizes]
     lost = ", ".join(f"{100 * r.lost:.1f}%" for r in rows[1:])
@@ -176,10 +178,10 @@ def mixed(sets: Sets) -> Iterator[str]:
         "linear, LambdaRank@10 at every stage": ([fr.Linear()] * 4, {"objective": "lambdarank@10"}),
     }
     for nodes in (0, 8):
-        name = f"nH {nodes}, each from where the one before ended, left out where it does not help"
+        name = f"nH {nodes}, each started from the one before, left out where it does not help"
         choices[name] = ([net(nodes)] * 4, {"warm": True, "only_better": True})
     for times in (0, 10):
-        choices[f"linear, {times} unlabelled a labelled"] = ([fr.Linear()] * 4, {"sample": times})
+        choices[f"linear, {times} unlabelled per labelled"] = ([fr.Linear()] * 4, {"sample": times})
     yield f"| stages | {' | '.join(f'top {size}' for size in FOUR)} | gain | p | relevant lost |"
     yield "|" + "---|" * 8
     for name, (stages, options) in choices.items():
@@ -187,10 +189,10 @@ def mixed(sets: Sets) -> Iterator[str]:
 
 
 def shuffles(sets: Sets, runs: int) -> Iterator[str]:
-    """Table 3."""
-    found = reshuffled(
-        Cascade([fr.Linear()] * 4, FOUR), sets.train, sets.valid, sets.test, runs=runs, l2=0.01, **RANKNET
-    )
+    """Table 3. By Adam, which sees the order of queries; L-BFGS does not."""
+    cascade, options = Cascade([fr.Linear()] * 4, FOUR), {**RANKNET, "method": "adam", "l2": 0.01}
+    found = reshuffled(cascade, sets.train, sets.valid, sets.test, runs=runs, **options)
+    yield "By Adam, l2 0.01.\n"
     yield "| stage | mean | standard deviation |\n|---|---|---|"
     for size, mean, deviation in zip(FOUR, found.means, found.deviations, strict=True):
         yield f"| top {size} | {mean:.4f} | {deviation:.4f} |"
@@ -233,16 +235,16 @@ def tops(cascade: Cascade, test: fr.Candidates) -> Iterator[str]:
 
 
 def frontier(sets: Sets) -> Iterator[str]:
-    """Cut-offs chosen on the validation queries, for prices that are given, looked at on the test queries."""
+    """Cut-offs chosen on the validation queries, for prices that are given, measured on the test queries."""
     few = [f"f{k + 1}" for k in range(0, FEATURES, 4)]
-    costs = (1.0, 4.0, 64.0)  # multiplications a document, in units of the first stage's
+    costs = (1.0, 4.0, 64.0)  # multiplications per document, in units of the first stage's
     cascade = sets.cascade([FeatureSubset(fr.Linear(), few), fr.Linear(), fr.Network(16)], (2500, 500, 50))
     grid = (10, 20, 50, 100, 200, 500, 1000)
     found = choose_cutoffs(cascade, sets.valid, costs=costs, measure=NDCG, grid=grid)
     measure = fr.parse_measure(NDCG)
     guessed = measure.per_query(cascade.score(sets.test), sets.test)
     line = "| {} | {} | {:,.0f} | {} | {:.4f} | {} | {} |"
-    yield "| choice | documents by stage | cost a query | nDCG@10, validation | test | p to guess | relevant lost |"
+    yield "| choice | documents by stage | cost per query | nDCG@10, validation | test | p to guess | relevant lost |"
     yield "|---|---|---|---|---|---|---|"
     price = sum(c * n for c, n in zip(costs, cascade.sizes, strict=True))
     yield line.format("guessed", "2500, 500, 50", price, "-", guessed.mean(), "-", "-")
@@ -256,7 +258,7 @@ def frontier(sets: Sets) -> Iterator[str]:
 
 
 def scifact() -> Iterator[str]:
-    """Real text: 1000 candidates a query by BM25, all features of the index; ten unlabelled documents a labelled."""
+    """Real text: 1000 candidates per query by BM25, all features of the index, 10 unlabelled rows per labelled."""
     folder = Path(__file__).parents[2] / "shared" / "data" / "text" / "scifact"
     index, asked = Index.build(folder / "corpus.jsonl.gz"), folder / "queries.jsonl"
     both = []
@@ -269,9 +271,9 @@ def scifact() -> Iterator[str]:
     yield f"| stages | {' | '.join(f'top {size}' for size in sizes)} | gain | p | relevant lost |"
     yield "|" + "---|" * 7
     choices: dict[str, tuple[fr.Model, dict[str, Any]]] = {
-        "linear, RankNet, 10 unlabelled a labelled": (fr.Linear(), {"sample": 10}),
-        "network 4, RankNet, 10 unlabelled a labelled": (fr.Network(4), {"sample": 10}),
-        "linear, LambdaRank@10, 100 unlabelled a labelled": (
+        "linear, RankNet, 10 unlabelled per labelled": (fr.Linear(), {"sample": 10}),
+        "network 4, RankNet, 10 unlabelled per labelled": (fr.Network(4), {"sample": 10}),
+        "linear, LambdaRank@10, 100 unlabelled per labelled": (
             fr.Linear(),
             {"sample": 100, "objective": "lambdarank@10"},
         ),
@@ -281,7 +283,7 @@ def scifact() -> Iterator[str]:
 
 
 def main(quick: bool, only: list[int]) -> None:
-    sizes, hidden, runs = ((60, 30, 40), (0, 2), 2) if quick else ((600, 150, 500), HIDDEN, 5)
+    sizes, hidden, runs = ((60, 30, 40), (0, 2), 2) if quick else ((600, 150, 500), HIDDEN, 11)
     control, two = (cache(partial(Sets.of, World.of(two=kind), sizes)) for kind in (False, True))
     work: dict[str, Callable[[], Iterator[str]]] = {
         "One population, four stages": lambda: stage_tables(control(), FOUR, (0, 8)),

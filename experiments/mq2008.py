@@ -18,7 +18,7 @@ import numpy as np
 
 import fliprank as fr
 from fliprank.experiment.significance import compare_values
-from fliprank.experiment.training import Fold, read_folds
+from fliprank.experiment.task import Task, read_folds
 
 ROOT = Path(__file__).parents[1]
 MEASURES = ["nDCG(dcg='exp-log2')@10", "AP"]
@@ -45,16 +45,15 @@ Scorer = Callable[[fr.Candidates], np.ndarray]
 Tested = dict[str, dict[str, list[np.ndarray]]]
 
 
-def ours(model: fr.Model, objective: str) -> Callable[[Fold], Scorer]:
-    return lambda fold: fr.train(model, fold.train, fold.valid, objective=objective).model.score
+def ours(model: fr.Model, objective: str) -> Callable[[Task], Scorer]:
+    return lambda fold: fr.train(model, fold.train.rows, fold.valid.rows, objective=objective).model.score
 
 
-def lightgbm_lambdarank(fold: Fold) -> Scorer:
+def lightgbm_lambdarank(fold: Task) -> Scorer:
     """LightGBM's lambdarank: 18 settings, early stopping on the validation queries, the best of them by nDCG@10."""
     assert fold.valid is not None
-    sets = [
-        lightgbm.Dataset(r.features, r.labels, group=r.sizes, free_raw_data=False) for r in (fold.train, fold.valid)
-    ]
+    parts = (fold.train.rows, fold.valid.rows)
+    sets = [lightgbm.Dataset(r.features, r.labels, group=r.sizes, free_raw_data=False) for r in parts]
     best: tuple[float, lightgbm.Booster | None] = (-1.0, None)
     for leaves in (7, 15, 31):
         for rate in (0.03, 0.1):
@@ -64,7 +63,7 @@ def lightgbm_lambdarank(fold: Fold) -> Scorer:
                             "num_threads": 2}  # fmt: skip
                 quiet = [lightgbm.early_stopping(50, verbose=False)]
                 booster = lightgbm.train(settings, sets[0], 500, valid_sets=[sets[1]], callbacks=quiet)
-                found = means(booster.predict, fold.valid)[MEASURES[0]]
+                found = means(booster.predict, fold.valid.rows)[MEASURES[0]]
                 if found > best[0]:
                     best = (found, booster)
     assert best[1] is not None
@@ -78,7 +77,7 @@ def means(score: Callable[[np.ndarray], np.ndarray], rows: fr.Candidates) -> dic
 
 def main(folder: Path) -> None:
     warnings.simplefilter("ignore")
-    rankers: dict[str, Callable[[Fold], Scorer]] = {}
+    rankers: dict[str, Callable[[Task], Scorer]] = {}
     for kind, model in (("linear", fr.Linear()), ("network, 10 hidden", fr.Network(hidden=10))):
         for name, objective in OBJECTIVES.items():
             rankers[f"{name} | {kind}"] = ours(model, objective)
@@ -92,9 +91,9 @@ def main(folder: Path) -> None:
         scorers = [fit(fold) for fold in folds]
         seconds[name] = time.perf_counter() - start
         train[name] = [
-            _values(score, fold.train)[MEASURES[0]].mean() for score, fold in zip(scorers, folds, strict=True)
+            _values(score, fold.train.rows)[MEASURES[0]].mean() for score, fold in zip(scorers, folds, strict=True)
         ]
-        found = [_values(score, fold.test) for score, fold in zip(scorers, folds, strict=True)]
+        found = [_values(score, fold.test.rows) for score, fold in zip(scorers, folds, strict=True)]
         test[name] = {m: [values[m] for values in found] for m in MEASURES}
         print(name, np.mean(train[name]), *(np.mean([v.mean() for v in test[name][m]]) for m in MEASURES), flush=True)
     (ROOT / "docs" / "mq2008.md").write_text(_page(train, test, seconds))

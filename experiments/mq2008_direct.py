@@ -13,7 +13,6 @@ from __future__ import annotations
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,12 +20,11 @@ import numba
 import numpy as np
 
 import fliprank as fr
-from fliprank.experiment.training import Fold, averaged, read_folds
-from fliprank.optimize.black_box import Evolution, Powell
-from fliprank.optimize.exact import Exact
+from fliprank.experiment.task import Task, read_folds
+from fliprank.experiment.training import averaged
 from fliprank.optimize.fit import Fit, Recorder
-from fliprank.optimize.line import Line
-from fliprank.optimize.polish import polish
+from fliprank.optimize.methods import Evolution, Exact, Line, Powell
+from fliprank.optimize.problem import Problem
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "direct.md"
@@ -79,17 +77,6 @@ ROWS = [
 QUOTED = "| RankLib Coordinate Ascent, 5 starts (quoted from elsewhere, not run) | 0.5133 | | | 0.5070 | | |"
 
 
-@dataclass
-class Logged(Recorder):
-    """A recorder that keeps the free parameters of every epoch."""
-
-    log: list[np.ndarray] = field(default_factory=list)
-
-    def epoch(self, values: np.ndarray, objective: float, rate: float = float("nan"), **state: np.ndarray) -> bool:
-        self.log.append(np.array(values))
-        return super().epoch(values, objective, rate, **state)
-
-
 class Found(NamedTuple):
     """Means over folds of (nDCG@10, AP) on training, held out and test queries, and processor time."""
 
@@ -99,17 +86,18 @@ class Found(NamedTuple):
     seconds: float
 
 
-def ascents(method: Any, starts: int, folds: list[Fold]) -> tuple[dict[tuple[int, int], Logged], float]:
+def ascents(method: Any, starts: int, folds: list[Task]) -> tuple[dict[tuple[int, int], Recorder], float]:
     """One for each fold and start, as `train` would make them; and the processor time of them all."""
 
-    def climb(task: tuple[int, int]) -> Logged:
+    def climb(task: tuple[int, int]) -> Recorder:
         numba.set_num_threads(1)
         number, start = task
-        rows = folds[number].train
+        rows = folds[number].train.rows
         model = fr.Linear().prepared(rows, np.random.default_rng(0))
         model = model if start == 0 else model.initialised(np.random.default_rng(start))
-        recorder = Logged(model, rows, None, MEASURES[0])
-        method.run(recorder, OBJECTIVE, np.random.default_rng(start))
+        problem = Problem.of(model, rows, MEASURES[0], OBJECTIVE)
+        recorder = Recorder(problem)
+        method.run(problem, recorder, np.random.default_rng(start))
         return recorder
 
     begun = time.process_time()
@@ -119,50 +107,53 @@ def ascents(method: Any, starts: int, folds: list[Fold]) -> tuple[dict[tuple[int
     return found, time.process_time() - begun
 
 
-def chosen(logs: list[Logged], row: Row, valid: fr.Candidates) -> fr.Model:
+def chosen(runs: list[Recorder], row: Row, rows: fr.Candidates, valid: fr.Candidates) -> fr.Model:
     """The model that these validation queries choose."""
     fits: list[Fit] = []
-    for log in logs:
-        recorder = Recorder(log.model, log.train, valid, log.measure)
-        for values in log.log if row.stop else log.log[-1:]:
-            recorder.epoch(values, 0.0)
+    for run in runs:
+        recorder = Recorder(run.problem, Problem.of(run.problem.model, valid, MEASURES[0]))
+        for point in run.path if row.stop else run.path[-1:]:
+            recorder.epoch(point, 0.0)
         fits.append(recorder.fit())
     if row.mean:
-        return averaged(fits, logs[0].train, valid, logs[0].measure).model
+        return averaged(fits, rows, valid, MEASURES[0]).model
     return max(fits, key=lambda fit: fit.best.valid).model
 
 
-def study(row: Row, folds: list[Fold], found: dict[tuple[int, int], Logged], seconds: float) -> Found:
+def study(row: Row, folds: list[Task], found: dict[tuple[int, int], Recorder], seconds: float) -> Found:
     train, out, test = [], [], []
     for number, fold in enumerate(folds):
         assert fold.valid is not None
-        logs = [found[number, start] for start in range(row.starts)]
-        model, (one, other) = chosen(logs, row, fold.valid), fold.valid.split(0.5, 0.5, seed=7)
-        train.append(values(model, fold.train))
-        test.append(values(model, fold.test))
-        out += [values(chosen(logs, row, one), other), values(chosen(logs, row, other), one)]
+        assert fold.test is not None
+        rows, valid, runs = fold.train.rows, fold.valid.rows, [found[number, start] for start in range(row.starts)]
+        model, (one, other) = chosen(runs, row, rows, valid), valid.split(0.5, 0.5, seed=7)
+        train.append(values(model, rows))
+        test.append(values(model, fold.test.rows))
+        out += [values(chosen(runs, row, rows, one), other), values(chosen(runs, row, rows, other), one)]
     return Found(*(np.mean(part, 0) for part in (train, out, test)), seconds)
 
 
-def gradient(folds: list[Fold]) -> dict[str, Found]:
+def gradient(folds: list[Task]) -> dict[str, Found]:
     """LambdaRank from one start with plain settings, as it is and polished."""
     parts: dict[str, list[list[list[float]]]] = {"LambdaRank@10, one start, no sweep": []}
     parts["the same, polished"] = []
     seconds = [0.0, 0.0]
     for fold in folds:
         assert fold.valid is not None
-        one, other = fold.valid.split(0.5, 0.5, seed=7)
+        assert fold.test is not None
+        rows, valid, test = fold.train.rows, fold.valid.rows, fold.test.rows
+        one, other = valid.split(0.5, 0.5, seed=7)
         told: list[list[list[float]]] = [[], []]
-        for choose, judge in ((fold.valid, fold.test), (one, other), (other, one)):
+        for choose, judge in ((valid, test), (one, other), (other, one)):
             begun = time.process_time()
-            plain = fr.train(fr.Linear(), fold.train, choose, sweep=False).model
+            plain = fr.train(fr.Linear(), rows, choose, sweep=False).model
             middle = time.process_time()
-            better = polish(plain, fold.train, choose, MEASURES[0]).model
-            if choose is fold.valid:
+            better = fr.train(plain, rows, choose, method="exact", sweep=False).model
+            if choose is valid:
                 seconds[0] += middle - begun
                 seconds[1] += time.process_time() - begun
             for i, model in enumerate((plain, better)):
-                told[i] += [values(model, fold.train), values(model, judge)]
+                told[i] += [values(model, rows), values(model, judge)]
         for part, figures in zip(parts.values(), told, strict=True):
             part.append(figures)
     out = {}
@@ -175,7 +166,7 @@ def gradient(folds: list[Fold]) -> dict[str, Found]:
 def values(model: fr.Model, rows: fr.Candidates | None) -> list[float]:
     assert rows is not None
     scores = model.score(rows)
-    return [measure.aggregate(measure.per_query(scores, rows)) for measure in MEASURES]
+    return [measure.value(scores, rows) for measure in MEASURES]
 
 
 def main(folder: Path) -> None:

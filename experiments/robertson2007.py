@@ -20,7 +20,7 @@ from fliprank.landscape.regions import Regions, score_regions
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 SEED = 25892
-WEIGHTS = (0.0, 5.0)
+WEIGHTS = (0.0, 9.0)
 GAINS = (1, 3, 10)
 WINDOW = (-3.5, 3.5, -5.0, 3.6)
 

@@ -44,6 +44,27 @@ if TYPE_CHECKING:
     from fliprank.experiment.tuning import tune as tune
     from fliprank.landscape import find_flips as find_flips
     from fliprank.landscape import score_trajectory as score_trajectory
+    from fliprank.measures import AP as AP
+    from fliprank.measures import DCG as DCG
+    from fliprank.measures import ERR as ERR
+    from fliprank.measures import ESL as ESL
+    from fliprank.measures import GM as GM
+    from fliprank.measures import GMAP as GMAP
+    from fliprank.measures import RBP as RBP
+    from fliprank.measures import RR as RR
+    from fliprank.measures import Bpref as Bpref
+    from fliprank.measures import CorrectPairs as CorrectPairs
+    from fliprank.measures import Judged as Judged
+    from fliprank.measures import Measure as Measure
+    from fliprank.measures import P as P
+    from fliprank.measures import R as R
+    from fliprank.measures import Rprec as Rprec
+    from fliprank.measures import SetF as SetF
+    from fliprank.measures import SetP as SetP
+    from fliprank.measures import SetR as SetR
+    from fliprank.measures import SetU as SetU
+    from fliprank.measures import Success as Success
+    from fliprank.measures import nDCG as nDCG
     from fliprank.measures import parse_measure as parse_measure
     from fliprank.models import BM25 as BM25
     from fliprank.models import BM25F as BM25F
@@ -63,17 +84,19 @@ if TYPE_CHECKING:
     from fliprank.models import load_model as load_model
     from fliprank.objectives import MSE as MSE
     from fliprank.objectives import LambdaRank as LambdaRank
+    from fliprank.objectives import Logistic as Logistic
     from fliprank.objectives import RankNet as RankNet
     from fliprank.objectives import SoftAP as SoftAP
     from fliprank.objectives import SoftNDCG as SoftNDCG
     from fliprank.objectives import SoftP as SoftP
+    from fliprank.objectives import SoftRank as SoftRank
     from fliprank.objectives import SoftRecall as SoftRecall
     from fliprank.objectives import SoftRR as SoftRR
     from fliprank.objectives import parse_objective as parse_objective
     from fliprank.objectives import rank_distribution as rank_distribution
-    from fliprank.optimize.exact import line_search as line_search
     from fliprank.optimize.fit import Fit as Fit
-    from fliprank.optimize.polish import polish as polish
+    from fliprank.optimize.line import line_search as line_search
+    from fliprank.optimize.methods import Method as Method
     from fliprank.text.analysis import Analyzer as Analyzer
     from fliprank.text.features.features import feature_names as feature_names
     from fliprank.text.features.features import feature_rows as feature_rows
@@ -98,7 +121,10 @@ _HOMES = {
     "fliprank.experiment.training": ("train",),
     "fliprank.experiment.tuning": ("tune",),
     "fliprank.landscape": ("find_flips", "score_trajectory"),
-    "fliprank.measures": ("parse_measure",),
+    "fliprank.measures": (
+        *("AP", "Bpref", "CorrectPairs", "DCG", "ERR", "ESL", "GM", "GMAP", "Judged", "Measure", "P", "R", "RBP", "RR"),
+        *("Rprec", "SetF", "SetP", "SetR", "SetU", "Success", "nDCG", "parse_measure"),
+    ),
     "fliprank.models": (
         "BM25",
         "BM25F",
@@ -119,19 +145,21 @@ _HOMES = {
     ),
     "fliprank.objectives": (
         "LambdaRank",
+        "Logistic",
         "MSE",
         "RankNet",
         "SoftAP",
         "SoftNDCG",
         "SoftP",
         "SoftRR",
+        "SoftRank",
         "SoftRecall",
         "parse_objective",
         "rank_distribution",
     ),
-    "fliprank.optimize.exact": ("line_search",),
     "fliprank.optimize.fit": ("Fit",),
-    "fliprank.optimize.polish": ("polish",),
+    "fliprank.optimize.line": ("line_search",),
+    "fliprank.optimize.methods": ("Method",),
     "fliprank.text.analysis": ("Analyzer",),
     "fliprank.text.features.features": ("feature_names", "feature_rows", "features"),
     "fliprank.text.index": ("Index",),

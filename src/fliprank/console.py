@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -17,22 +17,19 @@ from fliprank.errors import printable
 if TYPE_CHECKING:
     from fliprank.experiment.evaluation import Evaluation
     from fliprank.experiment.significance import Comparison
-    from fliprank.experiment.trained import Result
     from fliprank.optimize.fit import Epoch
 
 __all__ = [
     "comparison_tables",
     "counting",
     "explanation",
+    "fit_progress",
     "mean_table",
     "new_table",
     "p_value",
     "plain",
     "query_table",
     "show",
-    "training_progress",
-    "training_table",
-    "tuning_progress",
     "working",
 ]
 
@@ -67,7 +64,7 @@ def mean_table(result: Evaluation) -> Table:
 
 
 def comparison_tables(comparisons: list[Comparison], confidence: float) -> list[Table]:
-    """A table a measure, a line a run: the difference to the baseline, on how many queries, and how sure it is."""
+    """One table per measure, one row per run: the difference to the baseline, on how many queries, and its p."""
     tables: dict[str, Table] = {}
     columns = ["run", "difference", f"{confidence:.0%} interval", "+/-/=", "p", "t-test", "Wilcoxon", "Holm", "max-T"]
     for c in comparisons:
@@ -81,49 +78,11 @@ def comparison_tables(comparisons: list[Comparison], confidence: float) -> list[
 
 
 def query_table(result: Evaluation) -> Table:
-    """One line a query and run."""
+    """One row per query and run."""
     table = new_table("", ["query", "run", *(reading.label for reading in result.readings)])
     for i, qid in enumerate(result.qids.tolist()):
         for run, values in result.values.items():
             table.add_row(plain(qid), plain(run), *(f"{column[i]:.4f}" for column in values.values()))
-    return table
-
-
-@contextmanager
-def training_progress(name: str) -> Iterator[Callable[[int, int, Epoch], None]]:
-    """A line on standard error that shows the runs of a training and their measures; silent without a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda run, runs, epoch: None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    text = "{task.description} run {task.fields[run]} epoch {task.fields[epoch]}  "
-    text += "train {task.fields[train]:.4f}  valid {task.fields[valid]:.4f}  best {task.fields[best]:.4f}"
-    best, seen = float("-inf"), set[int]()
-    with Progress(TextColumn(text), BarColumn(), TimeElapsedColumn(), console=Console(stderr=True)) as progress:
-        start: dict[str, Any] = {"run": "-", "epoch": 0, "train": 0.0, "valid": 0.0, "best": 0.0}
-        task = progress.add_task(plain(name) or "training", total=None, **start)
-
-        def watch(run: int, runs: int, epoch: Epoch) -> None:
-            nonlocal best
-            best = max(best, epoch.train if math.isnan(epoch.valid) else epoch.valid)
-            seen.add(run)
-            told: dict[str, Any] = {"run": f"{run + 1}/{runs}", "epoch": epoch.number, "best": best}
-            progress.update(task, total=runs, completed=len(seen) - 1, train=epoch.train, valid=epoch.valid, **told)
-
-        yield watch
-
-
-def training_table(result: Result) -> Table:
-    """Train, validation and test figures; with folds, a line each and their mean."""
-    means = result.means()
-    measures = list(next(iter(means.values())))
-    table = new_table("", ["set", *measures])
-    for part, mean in means.items():
-        if len(result.folds) > 1:
-            for name, fold in result.folds.items():
-                table.add_row(f"{part} {plain(name)}", *(f"{fold[part][m]:.4f}" for m in measures))
-        table.add_row(f"{part} mean" if len(result.folds) > 1 else part, *(f"[bold]{mean[m]:.4f}[/]" for m in measures))
     return table
 
 
@@ -138,19 +97,24 @@ def counting(name: str) -> Iterator[Callable[[str, int], None]]:
 
 
 @contextmanager
-def tuning_progress(name: str) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on standard error for the fits of a tuning; silent without a terminal."""
+def fit_progress(name: str) -> Iterator[Callable[[str, int, int, Epoch | None], None]]:
+    """A bar on standard error for the fits of a command, with the latest epoch; silent without a terminal."""
     if not sys.stderr.isatty():
-        yield lambda what, done, total: None
+        yield lambda what, done, total, epoch: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"{name} (the first run after an installation compiles for a while)", total=None)
-        yield lambda what, done, total: progress.update(
-            task, description=f"{name}: {what}", completed=done, total=total
+        task = progress.add_task(
+            f"{plain(name)} (the first run after an installation compiles for a while)", total=None
         )
+
+        def report(what: str, done: int, total: int, epoch: Epoch | None) -> None:
+            at = "" if epoch is None else f" epoch {epoch.number} train {epoch.train:.4f} valid {epoch.valid:.4f}"
+            progress.update(task, description=f"{plain(name)}: {what}{at}", completed=done, total=total)
+
+        yield report
 
 
 def explanation(told: list[tuple[str, str]]) -> Table:
@@ -167,7 +131,7 @@ def new_table(title: str, columns: list[str]) -> Table:
     """A table with a title; names to the left, numbers to the right."""
     table = Table(title=plain(title) or None, title_justify="left", title_style="bold")
     for name in columns:
-        left = name in ("run", "measure", "query", "set", "parameter")
+        left = name in ("run", "measure", "query", "set", "parameter", "stage")
         table.add_column(plain(name), justify="left" if left else "right", overflow="fold", no_wrap=not left)
     return table
 

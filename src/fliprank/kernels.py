@@ -1,7 +1,7 @@
 """How kernels are compiled: Numba with one set of options, typed so that `mypy --strict` sees through the decorator.
 
 A kernel sits in the file of the concept it computes. `kernel` compiles a function that other kernels call;
-`parallel_kernel` one whose `prange` loop runs a query a task. Both are cached on disk, so that only the first call
+`parallel_kernel` one whose `prange` loop runs a query a task. All are cached on disk, so that only the first call
 after an installation compiles. Division by zero gives inf or nan, as in NumPy: kernels guard where it can happen.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 else:
     from numba import prange
 
-__all__ = ["kernel", "parallel_kernel", "prange"]
+__all__ = ["inlined_kernel", "kernel", "parallel_kernel", "prange"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,6 +31,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 def kernel(function: F) -> F:
     """Compile `function`; it runs in one thread and holds no lock."""
     compiled: F = njit(function, cache=True, nogil=True, error_model="numpy")
+    return compiled
+
+
+def inlined_kernel(function: F) -> F:
+    """Compile `function` into each kernel that calls it: for small steps of a hot loop that take many arrays."""
+    compiled: F = njit(function, cache=True, nogil=True, error_model="numpy", forceinline=True)
     return compiled
 
 

@@ -1,4 +1,4 @@
-"""Work that is made of many small fits: side by side in threads, one core each, and ended in good order by Ctrl-C.
+"""Many small pieces of work in threads, one core each; Ctrl-C ends them in good order.
 
 Kernels release Python's lock, so threads are enough, and nothing is copied to other processes.
 
@@ -10,26 +10,37 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TypeVar
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import numba
 
-__all__ = ["run_parallel"]
+__all__ = ["Mapper", "one_thread", "run_parallel", "thread_map"]
 
 T = TypeVar("T")
 
+Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+"""What applies one function to each of many arguments: `map`, or the same in several threads."""
+
 
 def run_parallel(
-    tasks: Sequence[Callable[[], T]], jobs: int | None = None, done: Callable[[], None] | None = None
+    tasks: Sequence[Callable[[], T]],
+    jobs: int | None = None,
+    done: Callable[[], None] | None = None,
+    enough: threading.Event | None = None,
 ) -> list[T]:
-    """The results of all tasks, in their order; `done` is called after each. Ctrl-C ends it after those under way."""
+    """The results of all tasks, in their order; `done` is called after each.
+
+    Ctrl-C waits for the tasks under way and raises KeyboardInterrupt. With an event `enough`, which the tasks watch,
+    it sets the event instead, and what the tasks then return is the result.
+    """
     count = max(1, min(len(tasks), jobs or os.cpu_count() or 1))
-    enough = threading.Event()
+    stop = threading.Event() if enough is None else enough
 
     def work(task: Callable[[], T]) -> T:
-        if enough.is_set():
+        if enough is None and stop.is_set():
             raise KeyboardInterrupt
         if count > 1:  # the tasks share the cores; each is fastest alone on one
             numba.set_num_threads(1)
@@ -43,6 +54,30 @@ def run_parallel(
         try:
             wait(futures)
         except KeyboardInterrupt:
-            enough.set()
-            raise
+            stop.set()
+            if enough is None:
+                raise
+            wait(futures)
         return [future.result() for future in futures]
+
+
+@contextmanager
+def thread_map() -> Iterator[Mapper]:
+    """A `map` on as many threads as kernels would use here; each kernel then uses one. Results keep their order."""
+    threads = numba.get_num_threads()
+    if threads == 1:
+        yield map
+        return
+    with ThreadPoolExecutor(threads, initializer=numba.set_num_threads, initargs=(1,)) as pool:
+        yield pool.map
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Kernels called in this block run in one thread."""
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(threads)

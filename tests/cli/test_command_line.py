@@ -9,10 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fliprank
+from fliprank.cli.evaluate import TieRule, Tool
 from fliprank.data.builtin import collection
+from fliprank.measures.conventions import CONVENTIONS
+from fliprank.measures.ties import TIES
 
 QRELS = str(collection() / "qrels" / "test.tsv")
 BODY, FLAT = (str(collection() / "runs" / f"{name}.run") for name in ("body", "flat"))
@@ -105,6 +109,57 @@ def test_a_full_disk_is_told_in_one_line(options: list[str]) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "fliprank: No space left on device\n")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_what_rank_writes_evaluate_reads(tmp_path: Path, named: bool) -> None:
+    """LETOR rows with document ids in comments, and without; some not judged."""
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(40) < 0.2, np.nan, rng.integers(0, 3, 40))
+    docids = [f"d{i}" for i in range(40)] if named else None
+    rows = fliprank.Candidates.of(labels, group=[10, 20, 10], docids=docids, features=rng.normal(size=(40, 2)))
+    test, model, run = (str(tmp_path / name) for name in ("test.txt", "model", "run.trec"))
+    fliprank.write_letor(test, rows)
+    linear = fliprank.Linear().prepared(rows, 0)
+    fitted = linear.at(rng.normal(size=len(linear.params)))
+    fitted.save(model)
+    assert fliprank_does("rank", model, test, "--out", run).returncode == 0
+    assert ("d1 " if named else "row1 ") in Path(run).read_text()
+    done = fliprank_does("evaluate", test, run, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    expected = fliprank.evaluate(rows, {run: fitted.score(rows)})
+    assert json.loads(done.stdout)["runs"] == expected.means()
+
+
+def test_ties_are_settled_as_the_command_says(tmp_path: Path) -> None:
+    run = tmp_path / "tied.run"
+    run.write_text(
+        "".join(" ".join([*line.split()[:4], "1", "tied"]) + "\n" for line in Path(BODY).read_text().splitlines())
+    )
+    means = {}
+    for ties in TieRule:
+        done = fliprank_does("evaluate", QRELS, str(run), "-m", "AP", "--ties", ties.value, "--seed", "7", "--json")
+        told = json.loads(done.stdout)
+        assert told["ties"] == ties.value
+        means[ties.value] = told["runs"][str(run)]["AP"]
+        assert means[ties.value] == fliprank.evaluate(QRELS, run, "AP", ties=ties.value, seed=7).mean(str(run), "AP")
+    assert means["pessimistic"] < means["average"] < means["optimistic"]
+    assert len(set(means.values())) == len(means)
+
+
+def test_the_lists_of_rules_and_tools_are_whole() -> None:
+    assert {rule.value for rule in TieRule} == set(TIES) - {"together"}
+    assert {tool.value for tool in Tool} == set(CONVENTIONS)
+
+
+def test_a_warning_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "binary.txt").write_text("-1 qid:1 1:1\n+1 qid:1 1:2\n")
+    (tmp_path / "scores").write_text("1\n2\n")
+    done = fliprank_does("evaluate", str(tmp_path / "binary.txt"), str(tmp_path / "scores"))
+    assert done.returncode == 0
+    assert done.stderr.startswith("fliprank: ")
+    assert done.stderr.count("\n") == 1
+    assert "all labels are -1 or 1" in done.stderr
 
 
 def test_help_and_version() -> None:

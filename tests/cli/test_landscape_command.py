@@ -58,7 +58,7 @@ def test_the_trajectory_is_that_of_the_library(folder: Path) -> None:
     ends = [float(line["to"]) for line in lines[:-1]]
     np.testing.assert_allclose(ends, path.parameter(path.breaks))
     first = json.loads(Path(f"{out}.json").read_text())[0]
-    assert (first["from"], first["measure"]) == (None, "AP")  # JSON knows no infinity
+    assert (first["from"], first["measure"], first["at_least"]) == (None, "AP", False)  # JSON knows no infinity
     assert "<svg" in Path(f"{out}.svg").read_text()
 
 
@@ -66,11 +66,80 @@ def test_a_net_is_bracketed_between_the_ends_given(folder: Path) -> None:
     out = folder / "net.csv"
     ends = ("--from", -1, "--to", 1.5, "-m", "AP", "-o", out)
     told = does("trajectory", folder / "net", folder / "train.txt", "-p", "w32.1", *ends)
-    assert "known to" in told
+    assert "lower bounds" in told
+    model, rows = fr.load_model(folder / "net"), fr.read_letor(folder / "train.txt")
+    now = model.params["w32.1"]
+    path = landscape.trajectory(model, rows, "w32.1", "AP", -1 - now, 1.5 - now)
+    assert f"at least {len(path.local_maxima())}" in told
+    assert f"at least {len(path.breaks)}" in told
     with open(out) as file:
         lines = list(csv.DictReader(file))
+    assert {line["at_least"] for line in lines} == {"True"}
+    assert sum(line["optimum"] == "local" for line in lines) == len(path.local_maxima())
+    assert sum(line["optimum"] == "cut off" for line in lines) == len(path.cut_off())
     assert float(lines[0]["from"]) == pytest.approx(-1)
     assert float(lines[-1]["to"]) == pytest.approx(1.5)
+
+
+def test_a_direction_of_several_parameters(folder: Path) -> None:
+    out = folder / "direction.csv"
+    told = does(
+        *("trajectory", folder / "fit", folder / "train.txt", "--direction", "w.1=1, w.2=-0.5", "-m", "AP"),
+        *("--from", -1, "--to", 2, "-o", out, "-o", f"{out}.svg"),
+    )
+    model, rows = fr.load_model(folder / "fit" / "model"), fr.read_letor(folder / "train.txt")
+    path = landscape.trajectory(model, rows, {"w.1": 1, "w.2": -0.5}, "AP", -1, 2)
+    assert f"{path.maximum.value:.4f}" in told
+    with open(out) as file:
+        lines = list(csv.DictReader(file))
+    assert [float(line["value"]) for line in lines] == path.values.tolist()
+    assert (float(lines[0]["from"]), float(lines[-1]["to"])) == (-1, 2)
+    assert f"local optima: {len(path.local_maxima())}" in Path(f"{out}.svg").read_text()
+
+
+def test_the_line_between_two_models(folder: Path) -> None:
+    model, rows = fr.load_model(folder / "fit" / "model"), fr.read_letor(folder / "train.txt")
+    other = model.at(model.params.values + np.array([0, 1.0, -2.0, 0.5]))
+    other.save(folder / "other")
+    out = folder / "between.json"
+    told = does(
+        *("trajectory", folder / "fit", folder / "train.txt", "--to-model", folder / "other", "-m", "AP"),
+        *("--to", 1.5, "-o", out),
+    )
+    records = json.loads(out.read_text())
+    assert (records[0]["from"], records[-1]["to"]) == (0, 1.5)
+    ap = fr.evaluate(other, rows, "AP").means().popitem()[1]["AP"]
+    (there,) = [each for each in records if each["from"] < 1 <= each["to"]]
+    assert there["value"] == pytest.approx(ap)
+    assert "(x = 1)" in told
+
+
+def test_the_flips_of_each_epoch_of_a_fit(folder: Path) -> None:
+    model, rows = fr.load_model(folder / "fit" / "model"), fr.read_letor(folder / "train.txt")
+    names, rng = model.params.free_names, np.random.default_rng(0)
+    steps = np.cumsum(rng.normal(0, 0.2, (4, len(names))), axis=0) + model.params.free_values
+    steps[2] = steps[1]  # an epoch that moves nothing
+    head = ["number", "objective", "train", "valid", "valid_objective", "rate", *names]
+    with open(folder / "fit" / "trail.csv", "w", newline="") as file:
+        csv.writer(file).writerows([head, *([i, 0.1, 0.2, "nan", "nan", "nan", *row] for i, row in enumerate(steps))])
+    out = folder / "trail-flips.csv"
+    told = does("trajectory", folder / "fit", folder / "train.txt", "--trail", folder / "fit", "-m", "AP", "-o", out)
+    legs = landscape.along_trail(model, steps, rows, "AP")
+    with open(out) as file:
+        records = list(csv.DictReader(file))
+    for leg in legs:
+        own = [record for record in records if int(record["epoch"]) == leg.number]
+        assert {float(record["after"]) for record in own} == {leg.after}
+        assert f"{leg.after:.4f}" in told
+        assert [record["up"] for record in own] == ([flip.up for flip in leg.flips] or [""])
+    assert "Flips that changed the mean most" in told
+    assert "--trail goes" in failing("trajectory", folder / "fit", folder / "train.txt", "--trail", "x", "--to", 1)
+
+
+def failing(*arguments: object) -> str:
+    done = RUN.invoke(app, ["landscape", *map(str, arguments)])
+    assert isinstance(done.exception, UsageError)
+    return str(done.exception)
 
 
 def test_flips_are_shown_with_their_documents(folder: Path) -> None:
@@ -114,6 +183,11 @@ def test_surfaces_side_by_side(folder: Path) -> None:
         (["trajectory", "fit", "train.txt"], "along which parameter"),
         (["trajectory", "fit", "train.txt", "-p", "w.9"], "no free parameter is called 'w.9'"),
         (["trajectory", "fit", "train.txt", "-p", "w.1", "-o", "path.pdf"], "must end in"),
+        (["trajectory", "fit", "train.txt", "-p", "w.1", "--direction", "w.1=1"], "give one of"),
+        (["trajectory", "fit", "train.txt", "--direction", "w.1"], "name=rate"),
+        (["trajectory", "fit", "train.txt", "--direction", "w.1=1,w.8=2"], "no free parameter is called 'w.8'"),
+        (["trajectory", "fit", "train.txt", "--to-model", "net"], "one structure"),
+        (["trajectory", "fit", "train.txt", "--to-model", "fit"], "no line between"),
         (["surface", "fit", "train.txt", "-p", "w.1"], "give two with -p"),
         (["surface", "fit", "train.txt", "-p", "w.1", "-p", "w.2", "--range", "w.1=a:b"], "name=low:high"),
         (["surface", "fit", "train.txt", "-p", "w.1", "-p", "w.2", "--range", "w.3=0:1"], "one of w.1 and w.2"),
@@ -122,7 +196,7 @@ def test_surfaces_side_by_side(folder: Path) -> None:
     ],
 )
 def test_what_is_given_wrongly_is_said_kindly(folder: Path, arguments: list[str], words: str) -> None:
-    known = [str(folder / word) if word in ("fit", "train.txt") else word for word in arguments]
+    known = [str(folder / word) if word in ("fit", "net", "train.txt") else word for word in arguments]
     done = RUN.invoke(app, ["landscape", *known])
     assert isinstance(done.exception, UsageError)
     assert words in str(done.exception)

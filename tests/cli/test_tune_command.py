@@ -61,16 +61,16 @@ def files(tmp_path: Path) -> dict[str, Path]:
 def test_files_in_a_table_and_a_folder_out(files: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     given = ["--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
-    options = ["--method", "line", "--folds", "2", "--share", "b", "--fix", "title.w=2", "--measure", "RR"]
+    options = ["--method", "sampled", "--folds", "2", "--share", "b", "--fix", "title.w=2", "--measure", "RR"]
     done = fliprank_does("tune", *given, "--test", files["test.qrels"], *options, "--out", out)
     assert (done.returncode, done.stderr) == (0, "")
     assert "On 3 held-out queries" in done.stdout
     assert "title.w" in done.stdout
     told = json.loads((out / "result.json").read_text())
     assert told["measure"] == "RR"
-    assert told["params"]["tuned"]["title.w"] == 2.0
-    assert told["params"]["tuned"]["title.b"] == told["params"]["tuned"]["body.b"]
-    assert told["test"]["queries"] == 3
+    assert told["params"]["fitted"]["title.w"] == 2.0
+    assert told["params"]["fitted"]["title.b"] == told["params"]["fitted"]["body.b"]
+    assert told["proof"]["test"]["queries"] == 3
     assert load_model(out / "model").params["title.w"] == 2.0
     assert len((out / "tuned.run").read_text().splitlines()) >= 3
     [index] = out.glob("documents-*.index")
@@ -88,16 +88,16 @@ def test_files_in_a_table_and_a_folder_out(files: dict[str, Path], tmp_path: Pat
     again = fliprank_does("tune", *given, *options, "--no-cross-validate", "--out", out)
     assert again.returncode == 0, again.stderr
     assert index.stat().st_mtime_ns == written
-    assert json.loads((out / "result.json").read_text())["test"] is None
+    assert json.loads((out / "result.json").read_text())["proof"] is None
 
 
 @pytest.mark.parametrize(
     ("change", "code", "said"),
     [
-        (["--docs", "DOCS"], 2, "give --docs, --queries and --qrels, or --beir, or --terms"),
+        (["--docs", "DOCS"], 2, "give a file of rows, or --docs, --queries and --qrels, or --beir"),
         (["--beir", "nowhere"], 1, "nowhere"),
-        (["--terms", "x.jsonl", "--docs", "DOCS"], 2, "--terms stands alone"),
-        (["--terms", "x.jsonl", "--stemmer", "german"], 2, "how to index goes with --docs"),
+        (["x.jsonl", "--docs", "DOCS"], 2, "a file of rows stands alone"),
+        (["x.jsonl", "--stemmer", "german"], 2, "how to index goes with --docs"),
         (["--beir", "x", "--docs", "DOCS"], 2, "--beir stands for"),
         (["FULL", "--fix", "title.weight=2"], 2, "no parameter is called 'title.weight'; near it: title.w"),
         (["FULL", "--measure", "nDGC@10"], 2, "nDGC@10"),
@@ -105,7 +105,7 @@ def test_files_in_a_table_and_a_folder_out(files: dict[str, Path], tmp_path: Pat
         (["FULL", "--model", "stack"], 2, "columns of the documents"),
         (["FULL", "--stopwords", "klingon"], 2, "klingon"),
         (["FULL", "--folds", "9"], 2, "9 folds of 5 queries: give more judgements, --folds 5, or --no-cross-validate"),
-        (["FULL", "--measure", "AP(rel=3)"], 1, "AP(rel=3) is 0 on all training queries"),
+        (["FULL", "--measure", "AP(rel=3)"], 1, "AP(rel=3) is 0 on all train queries"),
         (["--beir", "BEIR", "--split", "dev"], 1, "no judgements of the split 'dev' (there are: test, train)"),
         (["FULL", "--seed", "-1"], 2, "--seed"),
     ],
@@ -164,7 +164,7 @@ def test_what_is_odd_about_judgements_is_told(files: dict[str, Path], tmp_path: 
     files["queries.tsv"].write_text(files["queries.tsv"].read_text().replace("red hats hats", "zyx"))
     given = ["--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
     done = fliprank_does(
-        "tune", *given, "--method", "line", "--folds", "2", "--no-cross-validate", "--out", tmp_path / "o"
+        "tune", *given, "--method", "sampled", "--folds", "2", "--no-cross-validate", "--out", tmp_path / "o"
     )
     assert done.returncode == 0, done.stderr
     assert "train.qrels: 1 labels are negative, which says: not judged" in done.stdout
@@ -177,7 +177,7 @@ def test_judgements_of_unknown_documents_are_counted_and_told(files: dict[str, P
         file.write("q0 0 nowhere 2\n")
     given = ["--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
     done = fliprank_does(
-        "tune", *given, "--method", "line", "--folds", "2", "--no-cross-validate", "--out", tmp_path / "o"
+        "tune", *given, "--method", "sampled", "--folds", "2", "--no-cross-validate", "--out", tmp_path / "o"
     )
     assert done.returncode == 0, done.stderr
     assert "judged documents are not in the index: nowhere" in done.stdout
@@ -185,7 +185,7 @@ def test_judgements_of_unknown_documents_are_counted_and_told(files: dict[str, P
 
 def quick(files: dict[str, Path], out: Path, *options: str | Path) -> subprocess.CompletedProcess[str]:
     given = ["--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
-    few = ["--method", "line", "--folds", "2", "--no-cross-validate"]
+    few = ["--method", "sampled", "--folds", "2", "--no-cross-validate"]
     return fliprank_does("tune", *given, *few, *options, "--out", out)
 
 
@@ -251,14 +251,14 @@ def test_an_id_that_no_run_can_hold_is_told_before_the_tuning(files: dict[str, P
 def test_a_test_of_term_statistics_is_of_other_queries(files: dict[str, Path], tmp_path: Path) -> None:
     rows = Index.build(files["docs.jsonl"]).candidates(files["queries.tsv"], files["train.qrels"])
     write_statistics(tmp_path / "rows.jsonl", rows)
-    done = fliprank_does("tune", "--terms", tmp_path / "rows.jsonl", "--test", tmp_path / "rows.jsonl")
+    done = fliprank_does("tune", tmp_path / "rows.jsonl", "--test", tmp_path / "rows.jsonl")
     assert done.returncode == 1
     assert "rows.jsonl, query q0: 5 test queries are training queries too" in done.stderr
     texts = dict(line.split("\t") for line in files["queries.tsv"].read_text().splitlines())
     other = {qid: f"blue {text}" for qid, text in texts.items()}  # numbered as the others are, but not the same
     write_statistics(tmp_path / "other.jsonl", Index.build(files["docs.jsonl"]).candidates(other, files["train.qrels"]))
-    given = ["--terms", tmp_path / "rows.jsonl", "--test", tmp_path / "other.jsonl", "--no-cross-validate"]
-    done = fliprank_does("tune", *given, "--method", "line", "--folds", "2", "--out", tmp_path / "out")
+    given = [tmp_path / "rows.jsonl", "--test", tmp_path / "other.jsonl", "--no-cross-validate"]
+    done = fliprank_does("tune", *given, "--method", "sampled", "--folds", "2", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
 
 
@@ -282,6 +282,6 @@ def test_the_demo_shows_that_tuning_helps_on_held_out_queries(tmp_path: Path) ->
     assert (done.returncode, done.stderr) == (0, "")
     assert "Marlpost" in done.stdout
     told = json.loads((tmp_path / "demo" / "result.json").read_text())
-    assert told["test"]["queries"] == 56
-    assert told["test"]["difference"] > 0
-    assert told["cross_validated"]["difference"] > 0
+    assert told["proof"]["test"]["queries"] == 56
+    assert told["proof"]["test"]["difference"] > 0
+    assert told["proof"]["cross_validated"]["difference"] > 0

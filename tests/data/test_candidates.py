@@ -136,7 +136,7 @@ def test_describe_tells_what_is_there() -> None:
     ("arguments", "words"),
     [
         ({"labels": [1, np.inf]}, "label inf of row 1"),
-        ({"labels": [[1], [2]]}, "labels must be one number a row"),
+        ({"labels": [[1], [2]]}, "labels must be one number per row"),
         ({"labels": [1, 2], "qid": ["a"]}, "1 query ids for 2 labels"),
         ({"labels": [1, 2], "group": [3]}, "group sizes add up to 3, but there are 2 labels"),
         ({"labels": [1, 2], "group": [3, -1]}, "group must be the number of rows of each query"),

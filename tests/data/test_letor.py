@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from fliprank.data import letor
 from fliprank.data.candidates import Candidates
 from fliprank.data.letor import read_letor, write_letor
+from fliprank.data.parquet import read_parquet, write_parquet
 from fliprank.errors import InputError, UsageError
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "letor"
@@ -54,10 +55,13 @@ def candidates(draw: st.DrawFn) -> Candidates:
     values = draw(st.lists(floats, min_size=rows * width, max_size=rows * width))
     labels = draw(
         st.lists(st.sampled_from([0.0, 1.0, 2.5, 1e-9, 1e20, 0.1, np.nan]), min_size=rows, max_size=rows)
+        | st.lists(st.sampled_from([1.0, np.nan]), min_size=rows, max_size=rows)
         | st.lists(st.sampled_from([-1.0, 0.0, 3.0]), min_size=rows, max_size=rows)
     )
     matrix = np.array(values, np.float32).reshape(rows, width) if width else None
-    return Candidates.of(labels, qid=np.repeat(qids, sizes).tolist(), docids=docids, features=matrix)
+    # Not by np.repeat, whose strings lose a NUL at their end.
+    qid = [name for name, size in zip(qids, sizes, strict=True) for _ in range(size)]
+    return Candidates.of(labels, qid=qid, docids=docids, features=matrix)
 
 
 @settings(deadline=None, max_examples=80)
@@ -65,11 +69,13 @@ def candidates(draw: st.DrawFn) -> Candidates:
 def test_what_is_written_is_read_back(rows: Candidates, name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
-        write_letor(path, rows)
-        unjudged = -1 if np.isnan(rows.labels).any() else None
-        assert_same(rows, read_letor(path, unjudged=unjudged, cache=False))
-        assert_same(rows, read_letor(path, unjudged=unjudged))
-        assert_same(rows, read_letor(path, unjudged=unjudged))
+        options = {"unjudged": None} if (rows.labels == -1).any() else {}
+        write_letor(path, rows, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # all labels -1 and 1
+            assert_same(rows, read_letor(path, cache=False, **options))
+            assert_same(rows, read_letor(path, **options))
+            assert_same(rows, read_letor(path, **options))
 
 
 sparse_rows = st.lists(
@@ -123,9 +129,12 @@ def test_what_the_format_can_not_hold_is_not_written(tmp_path: Path) -> None:
         Candidates.of([0, 0], docids=["x\ty", "c"]),
         Candidates.of([0, 0], docids=["", "c"]),
         Candidates.of([-1, np.nan]),
+        Candidates.of([-1, 0]),
     ):
         with pytest.raises(InputError, match=r"rows\.txt"):
             write_letor(path, bad)
+    with pytest.raises(InputError, match="some rows are not judged"):
+        write_letor(path, Candidates.of([0, np.nan]), unjudged=None)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -260,10 +269,34 @@ def test_values_beyond_float32_are_cut_with_one_warning(tmp_path: Path) -> None:
         assert found.features.tolist() == [[largest, 1], [largest, -largest], [largest, 0]]
 
 
-def test_unjudged_labels_become_nan(tmp_path: Path) -> None:
-    path = write(tmp_path, "-1 qid:1 1:1\n2 qid:1 1:1\n-1.0 qid:1 1:1\n")
-    np.testing.assert_array_equal(read_letor(path, unjudged=-1).labels, [np.nan, 2, np.nan])
-    assert read_letor(path).labels.tolist() == [-1, 2, -1]
+def test_rows_labelled_minus_one_are_not_judged_unless_labels_are_taken_as_they_stand(tmp_path: Path) -> None:
+    path = write(tmp_path, "-1 qid:1 1:1\n2 qid:1 1:1\n-1.0 qid:1 1:1\n-2 qid:1 1:1\n")
+    for _ in range(2):  # parsed, then cached
+        np.testing.assert_array_equal(read_letor(path).labels, [np.nan, 2, np.nan, -2])
+        assert read_letor(path, unjudged=None).labels.tolist() == [-1, 2, -1, -2]
+        np.testing.assert_array_equal(read_letor(path, unjudged=-2).labels, [-1, 2, -1, np.nan])
+
+
+def test_labels_of_minus_one_and_one_only_are_read_with_a_warning(tmp_path: Path) -> None:
+    """SVMlight's binary convention or judgements of relevant documents only: the file does not say."""
+    path = write(tmp_path, "-1 qid:1 1:1\n+1 qid:1 1:2\n-1 qid:2 1:1\n")
+    for _ in range(2):  # parsed, then cached
+        with pytest.warns(UserWarning, match=r"all labels are -1 or 1; the 2 rows .* unjudged=None"):
+            np.testing.assert_array_equal(read_letor(path).labels, [np.nan, 1, np.nan])
+    other = write(tmp_path, "-1 qid:1 1:1\n0 qid:1 1:2\n1 qid:2 1:1\n", "graded.txt")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_letor(path, unjudged=None).labels.tolist() == [-1, 1, -1]
+        read_letor(other)
+
+
+def test_what_unjudged_rows_are_survives_letor_and_parquet(tmp_path: Path) -> None:
+    rows = Candidates.of([1, np.nan, 0, np.nan], qid=list("aabb"), docids=list("wxyz"), features=np.eye(4))
+    write_letor(tmp_path / "rows.txt", rows)
+    write_parquet(tmp_path / "rows.parquet", read_letor(tmp_path / "rows.txt"))
+    write_letor(tmp_path / "again.txt", read_parquet(tmp_path / "rows.parquet"))
+    assert_same(rows, read_letor(tmp_path / "again.txt"))
+    assert (tmp_path / "again.txt").read_bytes() == (tmp_path / "rows.txt").read_bytes()
 
 
 def test_group_sizes_come_from_the_side_file(tmp_path: Path) -> None:

@@ -74,6 +74,9 @@ def check(raw: bytes, arguments: dict[str, object], chunk: int, sizes: bytes | N
     assert isinstance(rows, Candidates)
     assert rows.offsets[-1] == len(rows) > 0
     assert not np.isinf(rows.labels).any()
+    unjudged = arguments.get("unjudged", -1)
+    assert not (rows.labels == unjudged).any()
+    assert unjudged is not None or not np.isnan(rows.labels).any()
     if rows.features is not None:
         assert not np.isinf(rows.features).any()
         assert arguments["missing"] == "nan" or not np.isnan(rows.features).any()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fliprank.data.candidates import Candidates
-from fliprank.data.subsample import subsample
+from fliprank.data.subsample import subsample, subsample_by_spec
 from fliprank.errors import UsageError
 
 
@@ -28,7 +28,7 @@ def mixed(labelled: list[int], unlabelled: list[int], seed: int = 0) -> Candidat
     )
 
 
-def subsample_by_spec(rows: Candidates, few: Candidates) -> list[int]:
+def drawn(rows: Candidates, few: Candidates) -> list[int]:
     """How many unlabelled rows of each query were kept."""
     kept = few.features[:, 0].astype(int)
     return np.bincount(few.query_of_rows(), np.isnan(rows.labels[kept]), minlength=rows.queries).astype(int).tolist()
@@ -53,7 +53,7 @@ LABELLED, UNLABELLED = [3, 40, 0, 5, 10], [100, 100, 100, 2, 0]
 def test_counts_are_those_of_the_papers(options: dict[str, Any], counts: list[int]) -> None:
     rows = mixed(LABELLED, UNLABELLED)
     few = subsample(rows, 1, **options)
-    assert subsample_by_spec(rows, few) == counts
+    assert drawn(rows, few) == counts
     assert few.sizes.tolist() == [a + b for a, b in zip(LABELLED, counts, strict=True)]
 
 
@@ -68,8 +68,28 @@ def test_labelled_rows_stay_and_drawn_ones_are_irrelevant(sizes: list[tuple[int,
     assert set(np.flatnonzero(~np.isnan(rows.labels))) <= set(kept)
     assert few.docids.tolist() == [f"d{i}" for i in kept]
     assert few.qids == rows.qids
-    assert subsample_by_spec(rows, few) == [min(2 * a, 5, b) for a, b in sizes]
+    assert drawn(rows, few) == [min(2 * a, 5, b) for a, b in sizes]
     assert len(few.missed_labels) == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "options"),
+    [
+        ("rated", {}),
+        ("average", {"per_query": "average", "at_most": None}),
+        ("3", {"times": 3, "at_most": None}),
+        (0.5, {"times": 0.5, "at_most": None}),
+    ],
+)
+def test_the_words_of_the_command_line_are_the_papers_counts(spec: str | float, options: dict[str, Any]) -> None:
+    rows = mixed(LABELLED, UNLABELLED)
+    assert subsample_by_spec(rows, spec, 1).docids.tolist() == subsample(rows, 1, **options).docids.tolist()
+    assert subsample_by_spec(rows, None, 1) is rows
+
+
+def test_an_unknown_word_is_refused_with_those_there_are() -> None:
+    with pytest.raises(UsageError, match=r"sample='most': expected 'rated', 'average', or a number of unlabelled rows"):
+        subsample_by_spec(mixed([1], [1]), "most", 0)
 
 
 def test_every_unlabelled_row_is_drawn_equally_often() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,8 @@ from fliprank.experiment.cascade_analysis import (
     reshuffled,
     top_labels,
 )
-from fliprank.experiment.significance import randomisation
+from fliprank.experiment.significance import bootstrap_interval, randomisation
+from fliprank.experiment.telescope import telescope
 from fliprank.models.cascade import Cascade
 
 NDCG = "nDCG(dcg='exp-log2')@10"
@@ -60,6 +63,21 @@ def test_a_line_for_each_stage_with_what_it_gains_and_loses() -> None:
         scores = cascade.through(s).score(test)
         reach = {row for q in range(test.queries) for row in ranked(scores, test, q)[: cascade.sizes[s]]}
         assert table[s].lost == pytest.approx(len(relevant - reach) / len(relevant))
+
+
+def test_a_geometric_mean_is_on_its_own_scale_and_its_differences_are_of_logarithms() -> None:
+    test = rows(1)
+    cascade, measure = nested(test), fr.parse_measure("GMAP")
+    table = after_stages(cascade, test, "GMAP")
+    logs = [np.log(measure.per_query(cascade.through(s).score(test), test)) for s in (1, 2, 3)]
+    for s, row in enumerate(table):
+        assert row.value == pytest.approx(np.exp(logs[s].mean()))
+        assert row.interval == pytest.approx(np.exp(bootstrap_interval(logs[s])))
+        assert row.interval[0] < row.value < row.interval[1]
+        assert row.gain == pytest.approx((logs[s] - logs[0]).mean())
+        assert row.step == pytest.approx((logs[s] - logs[max(s - 1, 0)]).mean())
+        np.testing.assert_allclose(row.values, np.exp(logs[s]))
+    assert table[2].step_p == randomisation(logs[2] - logs[1])
 
 
 def test_labels_at_the_top_are_counted() -> None:
@@ -130,3 +148,49 @@ def test_reshufflings_differ_and_agree_roughly() -> None:
     assert found.deviations.max() < 0.1
     with pytest.raises(fr.UsageError, match="at least 2"):
         reshuffled(cascade, rows(6), rows(7), rows(8), runs=1)
+
+
+def test_a_stage_that_a_reshuffling_leaves_out_has_the_value_of_the_stage_before() -> None:
+    train, valid, test = rows(6), rows(7), rows(8)
+    bad = fr.Linear().prepared(train, 0).at([0, -1, -1, 0])
+    cascade = Cascade([fr.Linear(), bad, fr.Network(1), bad], [30, 20, 12, 8])
+    options = {"objective": "ranknet", "epochs": 3, "restarts": 1, "sweep": False, "sample": 1, "only_better": True}
+    options |= {"options": [{}, None, {}, None]}
+    found = reshuffled(cascade, train, valid, test, runs=2, measure="AP", **options)
+    assert found.values.shape == (2, 4)
+    assert not np.isnan(found.values).any()
+    for run in range(2):
+        shuffled = train.select(np.random.default_rng([0, run]).permutation(train.queries))
+        fit = telescope(cascade, shuffled, valid, method="adam", measure="AP", seed=10_000 * run, **options)
+        value, expected = 0.0, []
+        by_size = dict(zip(fit.model.sizes, fit.model.by_stage(test), strict=True))
+        for size in cascade.sizes:
+            value = fr.parse_measure("AP").per_query(by_size[size], test).mean() if size in by_size else value
+            expected.append(value)
+        assert len(by_size) < 4
+        assert found.values[run] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "options", [{"method": "lbfgs"}, {"method": "exact"}, {"options": [{}, {"method": "lbfgs"}]}, {"method": "auto"}]
+)
+def test_a_method_that_does_not_see_the_order_can_not_be_reshuffled(options: dict[str, Any]) -> None:
+    cascade = Cascade([fr.Linear(), fr.Linear()], [30, 10])
+    with pytest.raises(fr.UsageError, match=r"does not see the order of queries; take .*adam, .*taylor2006"):
+        reshuffled(cascade, rows(6), rows(7), rows(8), runs=2, objective="ranknet", **options)
+
+
+@pytest.mark.parametrize(("method", "matters"), [("adam", True), ("taylor2006", True), ("lbfgs", False)])
+def test_methods_say_rightly_whether_order_matters(method: str, matters: bool) -> None:
+    train = subsample(rows(6, 5, 8), 0)
+    turned = train.select(np.arange(train.queries)[::-1])
+    model = fr.Linear().prepared(train, 0)
+    options = {"objective": "ranknet", "method": method, "epochs": 2, "sweep": False}
+    one, two = (fr.train(model, each, **options).model.params.values for each in (train, turned))
+    assert np.allclose(one, two, rtol=1e-9, atol=1e-12) is not matters
+
+
+def test_curves_of_a_model_with_too_many_parameters_are_refused() -> None:
+    train, valid = subsample(rows(4), 0), subsample(rows(5), 0)
+    with pytest.raises(fr.UsageError, match="the parameters of each epoch, which are not kept of a model with 1,251"):
+        epoch_curves(fr.Network(250), train, valid, epochs=1)

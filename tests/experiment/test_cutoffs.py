@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import fliprank as fr
 from fliprank.experiment import cutoffs as module
-from fliprank.experiment.cutoffs import choose_cutoffs, measure_costs
+from fliprank.experiment.cutoffs import choose_cutoffs
+from fliprank.experiment.stage_costs import time_stages
 from fliprank.models.cascade import Cascade
 
 
@@ -106,10 +107,13 @@ def test_costs_are_timed_by_stage() -> None:
     x = rng.normal(size=(20_000, 40))
     candidates = fr.Candidates.of(rng.integers(0, 2, 20_000), group=[1000] * 20, features=x)
     cheap, dear = fr.Linear().prepared(candidates, 0), fr.Network(100).prepared(candidates, 0)
-    costs = measure_costs(Cascade([cheap, dear], [1000, 500]), candidates, tries=3)
-    assert 0 < costs[0] < costs[1]
+    timed = time_stages(Cascade([cheap, dear], [1000, 500]), candidates, tries=3)
+    assert 0 < timed.scoring[0] < timed.scoring[1]
+    assert timed.gathering is None
     found = choose_cutoffs(Cascade([cheap, dear], [1000, 500]), candidates, grid=[100])
     assert {c.sizes for c in found.choices} == {(1000,), (1000, 100), (1000, 500)}
+    assert found.costs.unit == "microseconds"
+    assert found.costs.includes.startswith("scoring, timed")
 
 
 def test_what_makes_no_sense_is_refused() -> None:
@@ -118,8 +122,36 @@ def test_what_makes_no_sense_is_refused() -> None:
     for costs in ([1.0], [1.0, -2.0], [1.0, float("nan")]):
         with pytest.raises(fr.UsageError, match="one number for each of 2 stages"):
             choose_cutoffs(cascade, candidates, costs=costs)
-    with pytest.raises(fr.UsageError, match="the cheapest cascade costs 20 a query"):
+    with pytest.raises(fr.UsageError, match="the cheapest cascade costs 20 per query, over the budget of 5"):
         choose_cutoffs(cascade, candidates, costs=[1, 1]).within(5)
+
+
+@pytest.mark.parametrize("most", [3000, 5])
+@pytest.mark.parametrize("sizes", [[7, 4, 2], [3, 2, 1], [2, 1], [1]])
+def test_every_choice_can_be_applied(sizes: list[int], most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST", most)
+    candidates = rows(5, [20, 30, 9])
+    cascade = Cascade(nested(candidates, len(sizes)).stages, sizes)
+    found = choose_cutoffs(cascade, candidates, costs=[1.0] * len(sizes))
+    assert found.choices
+    for choice in found.choices:
+        applied = found.apply(choice)
+        assert (applied.sizes, len(applied.stages)) == (choice.sizes, len(choice.stages))
+
+
+def test_with_no_room_for_all_stages_it_is_said() -> None:
+    candidates = rows(5, [20])
+    cascade = Cascade(nested(candidates, 3).stages, [20, 2, 1])
+    assert len(choose_cutoffs(cascade, candidates, costs=[1, 1, 1], grid=[], drop=False).choices) == 1
+    found = choose_cutoffs(cascade, rows(5, [2]), costs=[1, 1, 1], grid=[], drop=False)
+    with pytest.raises(fr.UsageError, match="no falling cut-offs for all 3 stages"):
+        found.within(100)
+
+
+def test_a_cost_that_is_too_small_says_what_the_cheapest_costs_in_its_unit() -> None:
+    candidates = rows(5, [20])
+    with pytest.raises(fr.UsageError, match=r"the cheapest cascade costs [0-9.e+]+ microseconds per query, over"):
+        choose_cutoffs(nested(candidates, 2), candidates, feature_costs=1e3).within(1.0)
 
 
 def test_the_count_of_choices_is_right() -> None:

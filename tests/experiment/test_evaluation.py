@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 import fliprank as fr
 from fliprank.data.builtin import RUNS, collection
+from fliprank.defaults import REPORTED_MEASURES
 
 QRELS = {"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"d": 1}, "q3": {"e": 0}}
 RUN = {"q1": {"b": 3.0, "a": 2.0, "x": 1.0}, "q2": {"y": 2.0, "d": 1.0}, "q9": {"a": 1.0}}
@@ -52,6 +55,67 @@ def test_feature_files_with_a_score_file(tmp_path: Path) -> None:
     assert from_files == {str(tmp_path / "scores"): {"nDCG@10": 1.0}}
     assert fr.evaluate(rows, np.array([0.5, 0.25, 1e3]), "nDCG@10").means() == {"run 1": {"nDCG@10": 1.0}}
     assert fr.evaluate(rows, [0.5, 0.25, 1e3], "nDCG@10").means() == {"run 1": {"nDCG@10": 1.0}}
+
+
+ROWS = fr.Candidates.of([2, 0, 1, 0], qid=list("aabb"), docids=list("wxyz"), features=np.eye(4))
+SCORES = np.array([0.1, 0.4, 0.3, 0.2])
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("name", ["rows.txt", "rows.txt.gz", "rows.parquet"])
+def test_a_run_of_rows_is_matched_by_query_and_document(tmp_path: Path, named: bool, name: str) -> None:
+    """By document id, or by row1, row2, ... where there are none; in whatever order the run has them."""
+    rows = ROWS if named else replace(ROWS, docids=None)
+    (fr.write_parquet if name.endswith("parquet") else fr.write_letor)(tmp_path / name, rows)
+    order = [3, 2, 1, 0]
+    ids = rows.document_ids()
+    run = fr.Run(np.array([0, 2, 4]), fr.Candidates.of([0, 0], qid=["b", "a"]).qids, ids.take(order), SCORES[order])
+    fr.write_run(tmp_path / "run.trec", run)
+    measures = ["nDCG", "AP", "RR"]
+    expected = fr.evaluate(rows, {"run": SCORES}, measures).means()
+    assert fr.evaluate(rows, {"run": run}, measures).means() == expected
+    assert fr.evaluate(rows, {"run": run.to_dict()}, measures).means() == expected
+    assert fr.evaluate(tmp_path / name, {"run": tmp_path / "run.trec"}, measures).means() == expected
+
+
+def test_term_statistics_judge_a_run(tmp_path: Path) -> None:
+    shared = {"qid": "q", "terms": ["x"], "idf": [1], "tf": {"body": [1]}, "length": {"body": 9}}
+    rows = [{**shared, "docid": docid, "label": label} for docid, label in (("a", 0), ("b", 1), ("c", None))]
+    (tmp_path / "terms.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "run").write_text("q Q0 a 1 3 t\nq Q0 c 2 2 t\nq Q0 b 3 1 t\n")
+    result = fr.evaluate(tmp_path / "terms.jsonl", {"run": tmp_path / "run"}, ["RR", "Judged@2"])
+    assert result.means() == {"run": {"RR": 1 / 3, "Judged@2": 0.5}}
+
+
+def test_rows_that_a_run_does_not_retrieve_are_not_ranked() -> None:
+    result = fr.evaluate(ROWS, {"run": {"a": {"x": 1.0}}}, ["R@10", "P@1"])
+    qrels = {"a": {"w": 2, "x": 0}, "b": {"y": 1, "z": 0}}
+    assert result.means() == fr.evaluate(qrels, {"run": {"a": {"x": 1.0}}}, ["R@10", "P@1"]).means()
+    assert result.notes == ("run: nothing retrieved for 1 judged queries",)
+
+
+def test_tied_rows_without_ids_stay_in_row_order_whether_by_scores_or_by_run() -> None:
+    rows = fr.Candidates.of([0] * 9 + [1] + [0])  # row10 is before row9 as text
+    run = {"1": {f"row{i}": 1.0 for i in range(1, 12)}}
+    assert fr.evaluate(rows, {"r": run}, "RR").mean("r", "RR") == 1 / 10
+    assert fr.evaluate(rows, {"r": np.ones(11)}, "RR").mean("r", "RR") == 1 / 10
+
+
+def test_a_run_of_other_rows_is_refused_with_what_the_rows_have() -> None:
+    for run, words in (
+        (
+            {"b": {"y": 1.0, "k": 0.5, "l": 0.1}},
+            r"query b: 2 documents of run are not among the rows: k .*have w, x, y",
+        ),
+        ({"c": {"w": 1.0}}, r"the rows and run have no query in common \(the rows have a, b, the run c\)"),
+    ):
+        with pytest.raises(fr.InputError, match=words):
+            fr.evaluate(ROWS, {"run": run}, "RR")
+
+
+def test_unless_told_the_measures_are_those_that_training_reports() -> None:
+    assert tuple(fr.evaluate(QRELS, RUN).values["run"]) == REPORTED_MEASURES
+    assert "nDCG(dcg='exp-log2')@10" in REPORTED_MEASURES
 
 
 def test_a_wrong_score_file_is_named(tmp_path: Path) -> None:

@@ -15,22 +15,34 @@ from tuning_rows import TRUTH, judged_rows
 from fliprank.data.builtin import collection
 from fliprank.data.candidates import Candidates
 from fliprank.errors import InputError, UsageError
-from fliprank.experiment import tuned as writing
-from fliprank.experiment.fits import Fits
+from fliprank.experiment import jobs
+from fliprank.experiment.jobs import tune_and_write
 from fliprank.experiment.parameter_settings import ParameterSettings, read_settings
-from fliprank.experiment.ranges import as_good_ranges
-from fliprank.experiment.recipes import AS_IT_IS, Recipe, folds_of, weigh
-from fliprank.experiment.tuned import tune_and_write
-from fliprank.experiment.tuning import cross_validate, prepare, recipes_for, tune
-from fliprank.experiment.tuning_task import Queries, Task, open_index, pooled, task_of_documents
+from fliprank.experiment.task import Queries, Task, open_index, pooled, task_of_documents
+from fliprank.experiment.training import prepared
+from fliprank.experiment.trials import KEEP_DEFAULTS, Trial
+from fliprank.experiment.tuning import (
+    _Tuner,
+    cross_validate,
+    folds_of,
+    in_words,
+    recipes_for,
+    tune,
+    tune_by_recipes,
+    weigh,
+)
 from fliprank.measures import parse_measure
 from fliprank.models import BM25, BM25F, Linear, Network, load_model
+from fliprank.objectives import RankNet
+from fliprank.optimize.methods import METHODS, Lbfgs, Sampled
+from fliprank.optimize.ranges import as_good_ranges
 from fliprank.parallel import run_parallel
 from fliprank.text.analysis import Analyzer
 from fliprank.text.index import Index
 
 MEASURE = parse_measure("nDCG(dcg='exp-log2')@10")
-QUICK = [Recipe("ranknet", 0.1)]
+RANKNET, SEARCH = Trial(RankNet(), (Lbfgs(l2=0.1),)), Trial(None, (Sampled(),))
+QUICK = [RANKNET]
 
 
 def mean(model: Any, rows: Candidates) -> float:
@@ -39,45 +51,45 @@ def mean(model: Any, rows: Candidates) -> float:
 
 @contextmanager
 def silent(name: str) -> Any:
-    yield lambda what, done, total: None
+    yield lambda what, done, total, epoch: None
 
 
 def test_tuning_nears_the_function_that_the_labels_follow_from() -> None:
     rows, others = judged_rows(seed=1), judged_rows(seed=2)
     found = tune(BM25F(), rows, measure=MEASURE, folds=3)
-    truth = found.default.at(found.default.params.replace(TRUTH))
-    assert AS_IT_IS not in found.weights
-    assert mean(found.model, others) > mean(found.default, others) + 0.7 * (
-        mean(truth, others) - mean(found.default, others)
-    )
+    assert found.start is not None
+    default, truth = found.start, found.start.at(found.start.params.replace(TRUTH))
+    weights = {each.what: each.weight for each in found.tried}
+    assert weights["keep the defaults"] == 0
+    assert mean(found.model, others) > mean(default, others) + 0.7 * (mean(truth, others) - mean(default, others))
     assert found.model.params["title.w"] / found.model.params["body.w"] > 4
-    heaviest = max(found.weights, key=lambda way: found.weights[way])
-    assert found.tried[heaviest] == max(found.tried.values())
+    heaviest = max(found.tried, key=lambda each: each.weight)
+    assert heaviest.value == max(each.value for each in found.tried)
 
 
 def test_ways_count_as_far_as_held_out_queries_speak_for_them() -> None:
-    climbing = Recipe(climb=True)
+    climbing = SEARCH
     base, better = np.array([0.5, 0.2, 0.9, 0.4]), np.array([0.6, 0.3, 1.0, 0.5])
-    assert weigh({AS_IT_IS: base, QUICK[0]: better}, MEASURE) == {QUICK[0]: 1.0}  # better by 0.1 everywhere
-    assert weigh({AS_IT_IS: better, QUICK[0]: base}, MEASURE) == {AS_IT_IS: 1.0}
-    assert weigh({AS_IT_IS: better, QUICK[0]: base}, parse_measure("ESL")) == {QUICK[0]: 1.0}
-    assert weigh({AS_IT_IS: base, QUICK[0]: base}, MEASURE) == {AS_IT_IS: 0.5, QUICK[0]: 0.5}
+    assert weigh({KEEP_DEFAULTS: base, QUICK[0]: better}, MEASURE) == {QUICK[0]: 1.0}  # better by 0.1 everywhere
+    assert weigh({KEEP_DEFAULTS: better, QUICK[0]: base}, MEASURE) == {KEEP_DEFAULTS: 1.0}
+    assert weigh({KEEP_DEFAULTS: better, QUICK[0]: base}, parse_measure("ESL")) == {QUICK[0]: 1.0}
+    assert weigh({KEEP_DEFAULTS: base, QUICK[0]: base}, MEASURE) == {KEEP_DEFAULTS: 0.5, QUICK[0]: 0.5}
     lucky = np.array([1.0, 0.0, 0.9, 0.3])
     gap = lucky - base
     z = gap.mean() / (gap.std(ddof=1) / 2)
-    found = weigh({AS_IT_IS: base, QUICK[0]: base - 5, climbing: lucky}, MEASURE)
-    assert found.keys() == {AS_IT_IS, climbing}
-    assert found[AS_IT_IS] / found[climbing] == pytest.approx(np.exp(-(z**2) / 2))
+    found = weigh({KEEP_DEFAULTS: base, QUICK[0]: base - 5, climbing: lucky}, MEASURE)
+    assert found.keys() == {KEEP_DEFAULTS, climbing}
+    assert found[KEEP_DEFAULTS] / found[climbing] == pytest.approx(np.exp(-(z**2) / 2))
     assert sum(found.values()) == pytest.approx(1.0)
 
 
 def test_a_blend_is_the_mean_of_its_parts_where_factors_count_of_logarithms() -> None:
     rows = judged_rows(20)
-    ways = {Recipe("ranknet", 1.0): 0.75, Recipe("", 1.0, climb=True): 0.25}
-    one, other = (tune(BM25F(), rows, measure=MEASURE, recipes=[way], starts=1).model.params for way in ways)
-    both = tune(BM25F(), rows, measure=MEASURE, recipes=ways, starts=1)
-    assert both.weights == ways
-    assert both.tried == {}
+    ways = {Trial(RankNet(), (Lbfgs(l2=1.0),)): 0.75, Trial(None, (Sampled(l2=1.0),)): 0.25}
+    one, other = (tune(BM25F(), rows, measure=MEASURE, recipes=[way], restarts=1).model.params for way in ways)
+    both, weights = tune_by_recipes(BM25F(), rows, MEASURE, ways, 5, restarts=1)
+    assert weights == ways
+    assert [each.weight for each in both.tried] == [0.75, 0.25]
     assert both.model.params["title.w"] == pytest.approx(one["title.w"] ** 0.75 * other["title.w"] ** 0.25)
     assert both.model.params["body.b"] == pytest.approx(0.75 * one["body.b"] + 0.25 * other["body.b"])
 
@@ -86,10 +98,12 @@ def test_many_parameters_are_left_to_gradients() -> None:
     rng = np.random.default_rng(0)
     features = rng.normal(size=(120, 50))
     rows = Candidates.of(features[:, 0] > 0.8, group=[10] * 12, features=features)
-    ways = [AS_IT_IS, *QUICK, Recipe(climb=True)]
-    assert tune(Linear(), rows, measure=MEASURE, recipes=ways, folds=2, starts=1).tried.keys() == {AS_IT_IS, *QUICK}
+    ways = [KEEP_DEFAULTS, *QUICK, SEARCH]
+    found = tune(Linear(), rows, measure=MEASURE, recipes=ways, folds=2, restarts=1)
+    assert [each.what for each in found.tried] == [in_words(way) for way in ways[:2]]
     few = Candidates.of(features[:, 0] > 0.8, group=[10] * 12, features=features[:, :3])
-    assert tune(Linear(), few, measure=MEASURE, recipes=ways, folds=2, starts=1).tried.keys() == set(ways)
+    found = tune(Linear(), few, measure=MEASURE, recipes=ways, folds=2, restarts=1)
+    assert [each.what for each in found.tried] == [in_words(way) for way in ways]
 
 
 def test_a_mean_that_is_worse_than_all_its_parts_is_not_taken() -> None:
@@ -103,7 +117,7 @@ def test_a_mean_that_is_worse_than_all_its_parts_is_not_taken() -> None:
     one, other = (blank.at(blank.params.replace(values)) for values in (ends, turned))
     assert mean(one, rows) == mean(other, rows) > 0.95
     assert mean(blank.at((one.params.values + other.params.values) / 2), rows) < 0.8
-    taken = Fits(net, rows, MEASURE).mean_of([one, other], [0.5, 0.5], np.arange(15))
+    taken = _Tuner.of(net, rows, MEASURE).mean_of([one, other], [0.5, 0.5], np.arange(15))
     assert mean(taken, rows) == mean(one, rows)
 
 
@@ -116,15 +130,16 @@ def test_the_same_seed_gives_the_same_parameters() -> None:
 def test_defaults_that_can_not_be_bettered_stay() -> None:
     rows = judged_rows(20, noise=0.0)
     right = ParameterSettings(start=TRUTH)
-    found = tune(BM25F(), rows, measure=MEASURE, settings=right, recipes=[AS_IT_IS, *QUICK], folds=3)
-    assert found.tried[AS_IT_IS] == pytest.approx(1.0)
-    assert found.weights[AS_IT_IS] == max(found.weights.values())
+    found = tune(BM25F(), rows, measure=MEASURE, parameters=right, recipes=[KEEP_DEFAULTS, *QUICK], folds=3)
+    defaults = found.tried[0]
+    assert (defaults.what, defaults.value) == ("keep the defaults", pytest.approx(1.0))
+    assert defaults.weight == max(each.weight for each in found.tried)
     assert mean(found.model, rows) == pytest.approx(1.0, abs=0.01)
 
 
 def test_labels_at_random_are_not_claimed_to_help() -> None:
     rows = judged_rows(30, noise=1e6)
-    found = cross_validate(BM25F(), rows, measure=MEASURE, recipes=[AS_IT_IS, *QUICK], folds=3)
+    found = cross_validate(BM25F(), rows, measure=MEASURE, recipes=[KEEP_DEFAULTS, *QUICK], folds=3)
     gap = MEASURE.per_query(found.tuned, rows) - MEASURE.per_query(found.default, rows)
     assert abs(gap.mean()) < 3 * gap.std() / np.sqrt(len(gap)) + 1e-9
 
@@ -133,12 +148,12 @@ def test_a_fold_is_ranked_by_a_model_that_did_not_see_it() -> None:
     rows = judged_rows(20)
     held = folds_of(rows.queries, 4, 0)[0]
     seen = rows.select(np.setdiff1d(np.arange(rows.queries), held))
-    found = cross_validate(BM25F(), rows, measure=MEASURE, recipes=QUICK, folds=4, starts=1)
+    found = cross_validate(BM25F(), rows, measure=MEASURE, recipes=QUICK, folds=4, restarts=1)
     # Labels of the held-out fold may be anything: they are not looked at.
     labels = rows.labels.copy()
     labels[np.isin(rows.query_of_rows(), held)] = 1.0
     changed = Candidates(rows.offsets, labels, rows.qids, rows.docids, terms=rows.terms)
-    again = cross_validate(BM25F(), changed, measure=MEASURE, recipes=QUICK, folds=4, starts=1)
+    again = cross_validate(BM25F(), changed, measure=MEASURE, recipes=QUICK, folds=4, restarts=1)
     mine = np.isin(rows.query_of_rows(), held)
     np.testing.assert_allclose(found.tuned[mine], again.tuned[mine])
     assert not np.allclose(found.tuned[~mine], again.tuned[~mine])
@@ -153,28 +168,29 @@ def test_folds_part_the_queries() -> None:
         folds_of(3, 5, 0)
 
 
-@pytest.mark.parametrize("method", ["auto", "gradient", "line"])
+@pytest.mark.parametrize("method", ["auto", *METHODS])
 def test_every_method_leaves_the_defaults_as_a_choice(method: str) -> None:
     ways = recipes_for(MEASURE, method)
-    assert ways[0] == AS_IT_IS
+    assert ways[0] == KEEP_DEFAULTS
     assert len(set(ways)) == len(ways) > 1
 
 
 def test_an_unknown_method_is_an_error() -> None:
-    with pytest.raises(UsageError, match="unknown method 'magic'; there are auto, gradient, line"):
+    with pytest.raises(UsageError, match="unknown method 'magic'; there are adam, auto"):
         recipes_for(MEASURE, "magic")
 
 
 def test_line_searches_never_lose_on_what_they_climb() -> None:
     rows = judged_rows(20)
-    found = tune(BM25F(), rows, measure=MEASURE, recipes=[Recipe(climb=True)])
-    assert mean(found.model, rows) > mean(found.default, rows)
+    found = tune(BM25F(), rows, measure=MEASURE, recipes=[SEARCH])
+    assert found.start is not None
+    assert mean(found.model, rows) > mean(found.start, rows)
 
 
 def test_fixed_and_shared_parameters_stay_so() -> None:
     rows = judged_rows(20)
     settings = read_settings(None, fix=["title.w=2"], share=["b"], bounds=["body.w=0.5:0.6"], start=["body.w=0.5"])
-    params = tune(BM25F(), rows, measure=MEASURE, settings=settings, recipes=QUICK).model.params
+    params = tune(BM25F(), rows, measure=MEASURE, parameters=settings, recipes=QUICK).model.params
     assert params["title.w"] == 2.0
     assert params["title.b"] == params["body.b"] == params["b"]
     assert 0.5 <= params["body.w"] <= 0.6
@@ -183,9 +199,9 @@ def test_fixed_and_shared_parameters_stay_so() -> None:
 def test_nothing_to_tune_is_an_error() -> None:
     rows = judged_rows(4)
     with pytest.raises(UsageError, match="every parameter is fixed"):
-        prepare(BM25(), rows, ParameterSettings(fix={"k": None, "b": None}))
+        prepared(BM25(), rows, ParameterSettings(fix={"k": None, "b": None}))
     with pytest.raises(InputError, match="no rows"):
-        prepare(BM25(), rows.take([]))
+        prepared(BM25(), rows.take([]))
 
 
 def test_ranges_hold_the_tuned_value_and_what_is_outside_is_worse() -> None:
@@ -247,29 +263,29 @@ def test_all_is_written_down(index: Index, tmp_path: Path) -> None:
     qrels = collection() / "qrels"
     task = task_of_documents(index, collection(), qrels / "train.tsv", qrels / "test.tsv")
     outcome = tune_and_write(
-        BM25F(), task, tmp_path / "out", silent, measure=MEASURE, folds=3, recipes=[AS_IT_IS, *QUICK], starts=1
+        BM25F(), task, tmp_path / "out", silent, measure=MEASURE, folds=3, recipes=[KEEP_DEFAULTS, *QUICK], restarts=1
     )
     told = json.loads((tmp_path / "out" / "result.json").read_text())
+    proof = told["proof"]
     for part in ("test", "cross_validated"):
-        assert {"default", "tuned", "difference", "interval", "p"} <= told[part].keys()
-        assert told[part]["tuned"] - told[part]["default"] == pytest.approx(told[part]["difference"])
+        assert {"default", "tuned", "difference", "interval", "p"} <= proof[part].keys()
+        assert proof[part]["tuned"] - proof[part]["default"] == pytest.approx(proof[part]["difference"])
     assert told["measure"] == str(MEASURE)
     assert told["params"]["default"]["title.w"] == 1.0
-    assert load_model(tmp_path / "out" / "model").params.values.tolist() == list(told["params"]["tuned"].values())
-    assert told["test"]["queries"] == len(told["test"]["by_query"]) == 56
-    assert np.mean(list(told["test"]["by_query"].values()), axis=0) == pytest.approx(
-        [told["test"]["default"], told["test"]["tuned"]]
-    )
-    assert 0.9 < told["test"]["measures"]["Judged@10"]["tuned"] <= 1
+    assert load_model(tmp_path / "out" / "model").params.values.tolist() == list(told["params"]["fitted"].values())
+    test = proof["test"]
+    assert test["queries"] == len(test["by_query"]) == 56
+    assert np.mean(list(test["by_query"].values()), axis=0) == pytest.approx([test["default"], test["tuned"]])
+    assert 0.9 < test["measures"]["Judged@10"]["tuned"] <= 1
     assert told["settings"]["fields"] == ["title", "headings", "text", "anchor"]
     assert told["settings"]["analyzer"] == {"lowercase": True, "stopwords": "english", "stemmer": "english"}
-    assert sum(way["weight"] for way in told["ways"]) == pytest.approx(1.0)
-    assert told["cross_validated"]["queries"] == outcome.settings["queries"] == 113
+    assert sum(each["weight"] for each in told["tried"]) == pytest.approx(1.0)
+    assert proof["cross_validated"]["queries"] == outcome.settings["queries"] == 113
     # Full retrieval: what the run file holds is what the figure is of.
     from fliprank.experiment.evaluation import evaluate
 
     means = evaluate(qrels / "test.tsv", {"tuned": tmp_path / "out" / "tuned.run"}, [str(MEASURE)]).means()
-    assert means["tuned"][str(MEASURE)] == pytest.approx(told["test"]["tuned"])
+    assert means["tuned"][str(MEASURE)] == pytest.approx(test["tuned"])
 
 
 def test_an_interruption_of_a_later_round_keeps_the_model_of_the_first(
@@ -278,7 +294,7 @@ def test_an_interruption_of_a_later_round_keeps_the_model_of_the_first(
     def interrupted(*args: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(writing, "pooled", interrupted)
+    monkeypatch.setattr(jobs, "pooled", interrupted)
     task = task_of_documents(index, collection(), collection() / "qrels" / "train.tsv")
     with pytest.raises(KeyboardInterrupt):
         tune_and_write(BM25F(), task, tmp_path / "out", silent, measure=MEASURE, recipes=QUICK)
@@ -291,12 +307,12 @@ def test_an_interruption_after_tuning_keeps_the_model_and_what_is_known(
     def interrupted(*args: Any, **options: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(writing, "cross_validate", interrupted)
-    task = Task(Queries(judged_rows(12)), Queries(judged_rows(12, seed=5)))
+    monkeypatch.setattr(jobs, "cross_validate", interrupted)
+    task = Task(Queries(judged_rows(12)), test=Queries(judged_rows(12, seed=5)))
     tune_and_write(BM25F(), task, tmp_path, silent, measure=MEASURE, recipes=QUICK)
     told = json.loads((tmp_path / "result.json").read_text())
-    assert told["cross_validated"] is None
-    assert told["test"]["queries"] == 12
+    assert told["proof"].keys() == {"test"}
+    assert told["proof"]["test"]["queries"] == 12
     assert told["interrupted"] is True
     assert "interrupted" in told["notes"][-1]
     assert load_model(tmp_path / "model").kind == "bm25f"

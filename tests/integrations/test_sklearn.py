@@ -143,18 +143,18 @@ def test_clone_and_set_params_keep_every_setting() -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"objective": "ranknet"}, "Lbfgs"),
-        ({"objective": "lambdarank@10"}, "Adam"),
-        ({"objective": "ranknet", "method": "adam"}, "Adam"),
-        ({"objective": "ranknet", "method": "taylor2006"}, "Taylor2006"),
-        ({"objective": "softndcg(sigma=0.5)", "method": "taylor2008"}, "Taylor2008"),
-        ({"objective": "ranknet", "l2": 0.25}, "Lbfgs(epochs=3, l2=0.25)"),
+        ({"objective": "ranknet"}, "lbfgs"),
+        ({"objective": "lambdarank@10"}, "adam"),
+        ({"objective": "ranknet", "method": "adam"}, "adam"),
+        ({"objective": "ranknet", "method": "taylor2006"}, "taylor2006"),
+        ({"objective": "softndcg(sigma=0.5)", "method": "taylor2008"}, "taylor2008"),
+        ({"objective": "ranknet", "l2": 0.25}, "lbfgs(epochs=3,l2=0.25)"),
     ],
 )
 def test_the_method_is_the_one_that_was_named(settings: dict[str, Any], said: str) -> None:
     X, y, qid = rows()
     ranker = LinearRanker(epochs=3, **settings).fit(X, y, qid=qid)
-    assert ranker.fit_.settings["optimizer"].startswith(said)
+    assert ranker.fit_.settings["method"].startswith(said)
     assert len(ranker.fit_.trail) == 4
     assert ranker.score(X, y, qid=qid) > 0.5
 
@@ -268,9 +268,9 @@ def test_data_that_cannot_be_used_are_refused_in_plain_words(arguments: Any, err
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"method": "sgd"}, "unknown method 'sgd'; there are auto, lbfgs, adam, "),
+        ({"method": "xyz"}, "unknown method 'xyz'; there are adam, auto, brent, "),
         ({"method": "taylor2006", "objective": "ranknet", "l2": 1.0}, "taylor2006 has no setting l2"),
-        ({"method": "taylor2006"}, "RankNet's cost"),
+        ({"method": "taylor2006"}, "RankNet"),
         ({"objective": "lambdarnk"}, "did you mean lambdarank"),
         ({"measure": "nDGC@10"}, "nDCG"),
         ({"validation_fraction": 1.0}, "validation_fraction is from 0 to below 1"),

@@ -26,17 +26,17 @@ def test_each_point_is_the_model_there(kind: Model, name: str) -> None:
     rows = rows_of(1)
     model = kind.prepared(rows, 0)
     first, second = model.params.free_names[1:3]
-    found = surface(model, rows, (first, second), name, x=[-1, 0, 2], y=[0.5, 1.5])
-    assert found.values.shape == (2, 3)
-    for j, y in enumerate(found.y):
-        for i, x in enumerate(found.x):
+    found = surface(model, rows, (first, second), name, {first: [-1, 0, 2], second: [0.5, 1.5]})
+    assert found.values.shape == (3, 2)
+    for i, x in enumerate(found.axes[0]):
+        for j, y in enumerate(found.axes[1]):
             scores = model.at(model.params.replace({first: x, second: y})).score(rows)
             if name in ("ranknet", "mse"):
                 expected = parse_objective(name).value_and_grad(scores, rows)[0]
             else:
                 measure = parse_measure(name)
                 expected = measure.aggregate(measure.per_query(scores, rows))
-            assert found.values[j, i] == pytest.approx(expected, abs=1e-9)
+            assert found.values[i, j] == pytest.approx(expected, abs=1e-9)
     better = found.values.max() if found.larger_is_better else found.values.min()
     assert found.best[2] == better
     assert found.larger_is_better == (name not in ("ranknet", "mse"))
@@ -51,14 +51,35 @@ def test_blocks_of_points_do_not_change_the_values(monkeypatch: pytest.MonkeyPat
         np.testing.assert_allclose(values_at(lambda i: scores[i], 7, rows, measure), expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", [Linear(), Network(hidden=2)], ids=["linear", "network"])
+def test_a_grid_has_as_many_sides_as_parameters(kind: Model) -> None:
+    rows, measure = rows_of(4), parse_measure("AP")
+    model = kind.prepared(rows, 0)
+    names = model.params.free_names[1:4]
+    grid = {name: [-0.5, 0.25, 1.0][: i + 1] for i, name in enumerate(names)}
+    for count in (1, 3):
+        found = surface(model, rows, names[:count], "AP", {name: grid[name] for name in names[:count]})
+        assert found.values.shape == tuple(range(1, count + 1))
+        for place in np.ndindex(found.values.shape):
+            point = {name: axis[i] for name, axis, i in zip(names, found.axes, place, strict=False)}
+            there = model.at(model.params.replace(point))
+            assert found.values[place] == pytest.approx(measure.value(there.score(rows), rows), abs=1e-12)
+        assert found.best[-1] == found.values.max()
+    assert surface(model, rows, names[0], "AP").values.shape == (201,)
+
+
 def test_the_grid_stays_within_bounds_and_two_parameters() -> None:
     rows = rows_of(3)
     model = Linear().prepared(rows, 0)
     found = surface(model, rows, ("w.1", "w.2"), "AP")
-    assert (len(found.x), found.x[-1] - found.x[0]) == (41, pytest.approx(4))
-    with pytest.raises(UsageError, match="two parameters"):
+    assert (len(found.axes[0]), np.ptp(found.axes[0])) == (41, pytest.approx(4))
+    with pytest.raises(UsageError, match="one to three parameters"):
         surface(model, rows, ("w.1", "w.1"), "AP")
-    with pytest.raises(UsageError, match="values from"):
-        surface(model, rows, ("w.1", "w.2"), "AP", x=[np.nan])
+    with pytest.raises(UsageError, match="one to three parameters"):
+        surface(model, rows, ("bias", "w.1", "w.2", "w.3"), "AP")
+    with pytest.raises(UsageError, match="takes numbers from"):
+        surface(model, rows, ("w.1", "w.2"), "AP", {"w.1": [np.nan]})
+    with pytest.raises(UsageError, match=r"given for w\.3"):
+        surface(model, rows, ("w.1", "w.2"), "AP", {"w.3": [1]})
     with pytest.raises(UsageError, match="unknown measure"):
         surface(model, rows, ("w.1", "w.2"), "nDCK@5")

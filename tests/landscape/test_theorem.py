@@ -36,7 +36,7 @@ def prepared(seed: int, levels: int, sizes: tuple[int, ...] = (18, 12, 15)) -> t
 @given(st.integers(0, 2**32 - 1))
 def test_gains_that_rise_with_labels_share_all_optima(seed: int) -> None:
     model, rows = prepared(seed, levels=4)
-    found = share_optima(GRADED, model, rows, 3, seed=seed)
+    found = share_optima(model, rows, 3, GRADED, seed=seed)
     assert found.one_at_a_time
     assert found.same_flips
     assert found.share
@@ -48,7 +48,7 @@ def test_gains_that_rise_with_labels_share_all_optima(seed: int) -> None:
 @given(st.integers(0, 2**32 - 1))
 def test_binary_labels_make_average_precision_and_gain_measures_agree(seed: int) -> None:
     model, rows = prepared(seed, levels=2)
-    found = share_optima(["AP", "nDCG", "GMAP", "CorrectPairs"], model, rows, seed=seed)
+    found = share_optima(model, rows, None, ["AP", "nDCG", "GMAP", "CorrectPairs"], seed=seed)
     assert found.same_flips
     assert found.share
     assert found.lines == 5
@@ -59,7 +59,7 @@ def test_binary_labels_make_average_precision_and_gain_measures_agree(seed: int)
 )
 def test_measures_that_ignore_some_flips_have_optima_of_their_own(measures: list[str], levels: int) -> None:
     model, rows = prepared(7, levels)
-    found = share_optima(measures, model, rows)
+    found = share_optima(model, rows, None, measures)
     assert not found.same_flips
     assert not found.share
     assert found.theorem_holds
@@ -81,7 +81,7 @@ def test_measures_that_ignore_some_flips_have_optima_of_their_own(measures: list
 
 def test_the_same_cut_off_is_no_obstacle() -> None:
     model, rows = prepared(8, levels=3)
-    assert share_optima(["nDCG@5", "nDCG(dcg='exp-log2')@5"], model, rows).share
+    assert share_optima(model, rows, None, ["nDCG@5", "nDCG(dcg='exp-log2')@5"]).share
 
 
 def test_flips_that_coincide_are_where_the_theorem_ends() -> None:
@@ -100,6 +100,6 @@ def test_flips_that_coincide_are_where_the_theorem_ends() -> None:
 def test_one_measure_or_no_direction_is_refused() -> None:
     model, rows = prepared(1, 2)
     with pytest.raises(UsageError, match="two measures"):
-        share_optima(["AP"], model, rows)
+        share_optima(model, rows, None, ["AP"])
     with pytest.raises(UsageError, match="no direction"):
-        share_optima(["AP", "nDCG"], model, rows, [])
+        share_optima(model, rows, [], ["AP", "nDCG"])

@@ -10,9 +10,10 @@ from lines import Line, between, crossings, line, lines
 
 from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
-from fliprank.landscape import Trajectory, score_trajectory
-from fliprank.landscape.trajectory import ascending
+from fliprank.landscape import Trajectory, score_trajectory, trajectory
+from fliprank.landscape.step_function import ascending
 from fliprank.measures import Measure, parse_measure
+from fliprank.models import Linear, Network, Parameters
 
 NAMES = [
     "nDCG",
@@ -55,6 +56,9 @@ NAMES = [
     "GMAP",
     "GMAP(rel=2)",
     "GMAP(eps=0.2)",
+    "GM(nDCG@3,eps=0.1)",
+    "nDCG(discount=-0.5)",
+    "nDCG(discount=0.3)@3",
 ]
 MEASURES = [parse_measure(name) for name in NAMES]
 
@@ -181,6 +185,38 @@ def test_the_best_point_is_in_the_middle_of_the_widest_or_nearest_best_stretch()
     assert score_trajectory([0, 1, 3], [0, 1, -1], rows, "RR", -2, 3.5).best_point("nearest", start=3.0) == 3.25
     assert score_trajectory([0, 1, 3], [0, 1, -1], rows, "RR", -2, 3.5).best_point("widest", start=3.0) == -1.5
     assert score_trajectory([0, 1, 3], [1, 1, 1], rows, "RR").best_point(start=0.25) == 0.25
+
+
+def test_a_stretch_that_the_window_cuts_off_is_no_local_optimum_unless_the_line_ends_there() -> None:
+    rows = Candidates.of([1, 0, 0])
+    base, slope = [0, 1, 3], [0, 1, -1]  # 1/2 up to -1, 1/3 up to 3, then 1/2
+    cut = score_trajectory(base, slope, rows, "RR", -2, 3.5)
+    assert cut.true_ends == (False, False)
+    assert (cut.local_maxima(), [tuple(each) for each in cut.cut_off()]) == ([], [(0.5, -2, -1), (0.5, 3, 3.5)])
+    assert cut.maximum.value == 0.5
+    assert cut.counts() == ("0, 2 cut off", "2")
+    half = score_trajectory(base, slope, rows, "RR", -2, 3.5, true_ends=(True, False))
+    assert [tuple(each) for each in half.local_maxima()] == [(0.5, -2, -1)]
+    assert [tuple(each) for each in half.cut_off()] == [(0.5, 3, 3.5)]
+    inner = score_trajectory(base, slope, rows, "RR", -0.5, 2)  # one stretch: what is beyond is not known
+    assert (len(inner.local_maxima()), len(inner.cut_off())) == (0, 1)
+
+
+def test_of_a_model_the_line_ends_at_bounds_and_is_cut_off_elsewhere() -> None:
+    rows = Candidates.of([1, 0, 0, 1], features=[[5, 0.3], [9, 0.1], [4, 0.2], [1, 0.9]])
+    model = Linear().prepared(rows, 0)
+    bounded = Parameters(model.params.names, [0, 0.5, 1.0], [-np.inf, 0, -np.inf], [np.inf, 2, np.inf])
+    ends = {
+        (None, None): (True, True),
+        (-0.5, 1.0): (True, False),
+        (-0.25, 1.5): (False, True),
+        (-0.25, 1.0): (False, False),
+    }
+    for (low, high), expected in ends.items():
+        assert trajectory(model.at(bounded), rows, "w.1", "AP", low, high).true_ends == expected
+    assert trajectory(model, rows, "w.1", "AP").true_ends == (True, True)
+    net = Network(hidden=2).prepared(rows, 0)
+    assert trajectory(net, rows, "w21.1.1", "AP").true_ends == (False, False)
 
 
 def test_what_has_no_steps_is_refused() -> None:

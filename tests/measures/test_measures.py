@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.errors import InputError
 from fliprank.measures import ESL, GMAP, REGISTRY, Measure, SetF, SetP, SetR, SetU, nDCG, parse_measure
 from fliprank.measures.ranking import rank
+from fliprank.objectives import SoftNDCG
 
 ORACLES: dict[str, Callable[..., float]] = {
     "P@1": lambda ranked, missed: plain.precision(ranked, missed, 1),
@@ -39,6 +41,7 @@ ORACLES: dict[str, Callable[..., float]] = {
     "CorrectPairs": plain.correct_pairs,
 }
 JUDGED_ONLY = ["P", "R", "AP", "Rprec", "RR", "Success", "nDCG"]
+BENT = [nDCG(discount=alpha, judged_only=False) for alpha in (-0.5, 0.5)]
 
 
 @pytest.mark.parametrize("name", ORACLES)
@@ -73,15 +76,29 @@ def test_ranks_are_the_same_whichever_way_they_are_found(depth: int | None, unju
 @given(case=problems())
 def test_judged_only_is_the_measure_without_unjudged_rows(name: str, case: Problem) -> None:
     cutoff = {} if name in ("AP", "Rprec", "RR", "nDCG") else {"cutoff": 3}
-    measure = REGISTRY[name](**cutoff)
     known = ~np.isnan(case.candidates.labels)
-    expected = measure.per_query(case.scores[known], case.candidates.take(known))
-    np.testing.assert_allclose(
-        replace(measure, judged_only=True).per_query(case.scores, case.candidates), expected, atol=1e-12
-    )
+    for measure in [REGISTRY[name](**cutoff), *(BENT if name == "nDCG" else [])]:
+        expected = measure.per_query(case.scores[known], case.candidates.take(known))
+        np.testing.assert_allclose(
+            replace(measure, judged_only=True).per_query(case.scores, case.candidates), expected, atol=1e-12
+        )
 
 
-RANKED = [*ORACLES, "GMAP", "GMAP(eps=0.2)", "DCG@5", "nDCG(gains={1:3,2:7,3:15,4:31})", "RBP", "ESL", "ESL(n=2)"]
+RANKED = [
+    *ORACLES,
+    "GMAP",
+    "GMAP(eps=0.2)",
+    "GM(nDCG@3,eps=0.1)",
+    "nDCG(base=10)",
+    "nDCG(discount=-0.5)@5",
+    "nDCG(discount=(1,0.5,0.25))",
+    "nDCG(discount=0.3,judged_only=True)",
+    "DCG@5",
+    "nDCG(gains={1:3,2:7,3:15,4:31})",
+    "RBP",
+    "ESL",
+    "ESL(n=2)",
+]
 RANKED += [f"{name}(judged_only=True){'' if name in ('AP', 'Rprec', 'RR', 'nDCG') else '@3'}" for name in JUDGED_ONLY]
 
 
@@ -151,6 +168,75 @@ def test_gmap_is_the_geometric_mean_with_a_floor() -> None:
     rows = Candidates.of([1, 0, 0, 1, 0, 0], group=[2, 2, 2])
     values = GMAP(eps=1e-5).per_query([2, 1, 2, 1, 2, 1], rows)
     assert GMAP().aggregate(values) == pytest.approx((1 * 0.5 * 1e-5) ** (1 / 3))
+
+
+@pytest.mark.parametrize("inner", ["nDCG@3", "RR", "ESL", "SetP"])
+@settings(max_examples=25, deadline=None)
+@given(case=problems(longest=12))
+def test_a_geometric_mean_of_any_measure_is_the_exponential_of_mean_logarithms(inner: str, case: Problem) -> None:
+    plain, measure = parse_measure(inner), parse_measure(f"GM({inner},eps=0.01)")
+    values = np.maximum(plain.per_query(case.scores, case.candidates), 0.01)
+    np.testing.assert_array_equal(measure.per_query(case.scores, case.candidates), values)
+    assert measure.value(case.scores, case.candidates) == pytest.approx(np.exp(np.log(values).mean()))
+    np.testing.assert_array_equal(measure.paired(values), np.log(values))
+    assert (measure.sign, measure.depth) == (plain.sign, plain.depth)
+    np.testing.assert_array_equal(measure.empty(case.candidates), plain.empty(case.candidates))
+
+
+def test_gmap_is_the_geometric_mean_of_average_precision() -> None:
+    case = problem(np.random.default_rng(2), [5, 9, 20])
+    for short, long in (("GMAP", "GM(AP)"), ("GMAP(rel=2,eps=0.1)", "GM(AP(rel=2),eps=0.1)")):
+        ours, same = (parse_measure(name).value(case.scores, case.candidates) for name in (short, long))
+        assert ours == same
+
+
+def plain_discount(name: str, rank: int, size: int) -> float:
+    """The discounts by their definitions; ranks from 1, in a query of `size` rows."""
+    curve = 1 / math.log2(1 + rank)
+    if name == "base=10":  # Jarvelin & Kekalainen 2000: no discount before rank b, then the logarithm to base b
+        return 1 / math.log(rank, 10) if rank > 10 else 1.0
+    if name == "base=2":
+        return 1 / math.log2(rank) if rank > 2 else 1.0
+    if name == "discount=(1,0.5,0.25)":
+        return {1: 1.0, 2: 0.5, 3: 0.25}.get(rank, 0.0)
+    if rank > size:
+        return curve
+    last = 1 / math.log2(1 + size)
+    line = 1.0 if size == 1 else 1 + (rank - 1) * (last - 1) / (size - 1)
+    mirrored = 1 + last - 1 / math.log2(1 + (size + 1 - rank))
+    return {"discount=1": curve, "discount=0": line, "discount=-1": mirrored,
+            "discount=0.5": (line + curve) / 2, "discount=-0.25": 0.75 * line + 0.25 * mirrored}[name]  # fmt: skip
+
+
+DISCOUNTS = ["base=10", "base=2", "discount=(1,0.5,0.25)", "discount=1", "discount=0", "discount=-1", "discount=0.5"]
+DISCOUNTS += ["discount=-0.25"]
+
+
+@pytest.mark.parametrize("cutoff", ["", "@4"])
+@pytest.mark.parametrize("name", DISCOUNTS)
+@settings(max_examples=25, deadline=None)
+@given(case=problems(longest=25))
+def test_dcg_and_ndcg_by_any_discount_are_the_plain_sums(name: str, cutoff: str, case: Problem) -> None:
+    ours = [parse_measure(f"{dcg}({name}){cutoff}").per_query(case.scores, case.candidates) for dcg in ("DCG", "nDCG")]
+    deepest = 4 if cutoff else 10**9
+    for q, (ranked, missed) in enumerate(zip(case.ranked, case.missed, strict=True)):
+
+        def total(gains: list[float], size: int = len(ranked)) -> float:
+            return sum(g * plain_discount(name, r, size) for r, g in enumerate(gains[:deepest], 1))
+
+        gains = [label or 0.0 for label in ranked]
+        value, best = total(gains), total(sorted([*gains, *missed], reverse=True))
+        assert ours[0][q] == pytest.approx(value, abs=1e-12)
+        assert ours[1][q] == pytest.approx(value / best if best else 0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [-1.0, -0.4, 0.0, 0.6])
+def test_ndcg_by_alpha_is_what_softndcg_tends_to(alpha: float) -> None:
+    """Validation may use the discount that training uses: with little noise the soft measure is the hard one."""
+    case = problem(np.random.default_rng(3), [6, 15, 40])
+    hard = nDCG(dcg="exp-log2", discount=alpha).per_query(case.scores, case.candidates)
+    soft, _ = SoftNDCG(sigma=1e-6, discount=alpha).evaluate(case.scores, case.candidates, np.ones(3))
+    np.testing.assert_allclose(hard, soft, atol=1e-5)
 
 
 def test_gains_by_label_may_change_the_order_of_grades() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 
 import ir_measures
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fliprank as fr
 from fliprank.errors import UsageError
 from fliprank.measures import REGISTRY, nDCG, parse_measure
 
@@ -19,7 +21,9 @@ IR_MEASURES = [
     "SetF(beta=0.5)",
 ]  # fmt: skip
 OURS = ["GMAP", "GMAP(eps=0.001)", "ESL(n=3)", "CorrectPairs", "DCG(dcg='exp-letor')@10", "SetU(threshold=0.5)"]
-OURS += ["ERR(max=2)@5", "AP(norm='cutoff')@10", "P(norm='retrieved')@10"]
+OURS += ["GM(AP)", "GM(nDCG@10,eps=0.001)", "GM(nDCG(gains={1:3,2:7},base=10)@5)", "GM(P(rel=2)@5)", "GMAP(rel=2)"]
+OURS += ["nDCG(base=10)@10", "nDCG(discount=(1,0.5,0.25))", "DCG(discount=(1,))@3", "nDCG(discount=0.5)@10"]
+OURS += ["nDCG(dcg='exp-log2',discount=-1.0)", "ERR(max=2)@5", "AP(norm='cutoff')@10", "P(norm='retrieved')@10"]
 
 
 @pytest.mark.parametrize("name", [*IR_MEASURES, *OURS])
@@ -66,6 +70,20 @@ def test_other_tools_spellings_are_understood(spelling: str, name: str) -> None:
         ("nDCG(rel", "unknown measure"),
         ("AP(rel=)", "can't read 'rel='"),
         ("RBP(p=1.5)", "p is a probability below 1"),
+        ("nDCG(base=1)", r"nDCG\(base=1\): the base of a logarithm is above 1"),
+        ("nDCG(base=2,discount=0.5)", "base and discount both set the discount"),
+        ("nDCG(discount=2)", "bends the discount from -1 to 1"),
+        ("nDCG(discount=(1,2))", "may not rise"),
+        ("nDCG(discount=())", "the first above 0"),
+        ("nDCG(discount=(1,x))", "'x' is not a number"),
+        ("nDCG(discount='log3')", "'log2', a number from -1 to 1, or a tuple by rank"),
+        ("GM(GMAP)", "is a geometric mean already"),
+        ("GM(AP)@10", "GM has no cutoff"),
+        ("GM(nDGC@10)", "did you mean .*nDCG"),
+        ("GM(AP,RR)", "can't read 'RR'"),
+        ("AP(2)", "can't read '2'"),
+        ("AP(rel=2')", '"2\'" is not a number'),
+        ("GM(" * 500 + "AP" + ")" * 500, "too many brackets"),
         ("GMAP(eps=0)", "eps must be above 0"),
         ("P@99999999999999999999", "the cut-off is too large"),
         ("AP(rel=nan)", "not a number"),
@@ -85,6 +103,22 @@ def test_no_text_breaks_the_parser(text: str) -> None:
 
 def test_at_sets_the_cutoff() -> None:
     assert nDCG(dcg="exp-log2") @ 10 == parse_measure("nDCG(dcg='exp-log2')@10")
+    assert fr.nDCG @ 10 == parse_measure("nDCG@10")
+    assert parse_measure("P@5") == fr.P @ 5
+    for measure in (fr.ESL, fr.ESL(n=2)):
+        with pytest.raises(UsageError, match="ESL has no cut-off"):
+            measure @ 5
+
+
+def test_every_measure_is_a_name_of_the_package() -> None:
+    for measure in REGISTRY.values():
+        assert getattr(fr, measure.name) is measure
+    assert issubclass(fr.nDCG, fr.Measure)
+
+
+def test_equal_discounts_are_one_measure_however_they_are_given() -> None:
+    found = {nDCG(discount=given) for given in ((1, 0.5), [1.0, 0.5], np.array([1, 0.5]))}
+    assert found == {parse_measure("nDCG(discount=(1,0.5))")}
 
 
 def test_every_measure_says_what_it_means() -> None:

@@ -187,6 +187,19 @@ def test_parameters_reach_their_stages_and_keep_what_is_fixed_or_shared() -> Non
     assert "stage1.bias" not in Cascade([stage], [5]).params.free_names
 
 
+def test_a_cascade_needs_what_its_stages_need() -> None:
+    @dataclass(frozen=True, eq=False)
+    class OfTerms(ByFeature):
+        needs: ClassVar[frozenset[str]] = frozenset({"terms"})
+
+    @dataclass(frozen=True, eq=False)
+    class OfFeatures(ByFeature):
+        needs: ClassVar[frozenset[str]] = frozenset({"features"})
+
+    assert Cascade([OfTerms(0), OfFeatures(1)], [10, 5]).needs == {"terms", "features"}
+    assert Cascade([OfTerms(0)], [10]).needs == {"terms"}
+
+
 def test_columns_show_a_model_the_features_it_is_given() -> None:
     _, rows = trained()
     whole = Candidates.of(rows.labels, group=rows.sizes, features=rows.features[:, :2], feature_names=["a", "b"])

@@ -203,10 +203,6 @@ def test_parameters_have_names_and_bounds() -> None:
         model.initialised(seed).params.check_bounds()
 
 
-def test_a_penalty_pulls_mu_and_lambda_alike() -> None:
-    assert TwoStageLM("body").penalty_weights.tolist() == [1.0, 1 / 2000**2]
-
-
 @pytest.mark.parametrize("missing", ["collection", "tokens"])
 def test_what_is_missing_is_named(missing: str) -> None:
     rows = random_terms(np.random.default_rng(7), **{missing: None})

@@ -112,8 +112,8 @@ def test_saving_again_after_an_interruption_of_the_same_model_keeps_its_arrays(
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("data.csv", "1,2", "the folder is not a model's: it holds data.csv"),
-        ("model.json", '{"another": "program"}', "not a model of fliprank"),
+        ("data.csv", "1,2", "not a model folder: it holds data.csv"),
+        ("model.json", '{"another": "program"}', "not a fliprank model"),
         ("model.json", '{"fliprank": "mod', "a damaged one: not overwritten"),
     ],
 )
@@ -174,7 +174,7 @@ def edited(model: Model, target: Path, change: Callable[[dict[str, Any]], Any]) 
         (lambda r: r.update(version=2), "version: expected format version 1.*found 2"),
         (lambda r: r.update(version="1"), "version: expected a whole number, found '1'"),
         (lambda r: r.pop("structure"), "structure: expected an object, it is missing"),
-        (lambda r: r.pop("fliprank"), "not a model of fliprank"),
+        (lambda r: r.pop("fliprank"), "not a fliprank model"),
         (lambda r: r["structure"].pop("features"), r"structure\.features: expected a list of objects, it is missing"),
         (lambda r: r["structure"].update(features=[1]), r"structure\.features: expected a list of objects"),
         (lambda r: r["structure"]["features"].pop(), "expected the 5 of this structure, found 6 of them"),

@@ -202,7 +202,7 @@ def test_a_penalty_holds_weights_and_what_parts_hold() -> None:
     rows = rows_of(np.random.default_rng(13))
     ready = Stack(Linear(), TwoStageLM()).prepared(rows, 0)
     held = dict(zip(ready.params.names, ready.penalty_weights.tolist(), strict=True))
-    assert (held["bias"], held["w.age"], held["mu"], held["linear.weight"]) == (0, 1, 1 / 2000**2, 1)
+    assert (held["bias"], held["w.age"], held["mu"], held["linear.weight"]) == (0, 1, 1, 1)
     net = STACKS["net"].prepared(rows, 0)
     held = dict(zip(net.params.names, net.penalty_weights.tolist(), strict=True))
     assert (held["w21.1.bm25f"], held["b2.1"], held["b3"]) == (1, 0, 0)
@@ -322,18 +322,20 @@ def test_values_below_0_count_as_0_and_the_largest_do_not_overflow(transform: st
 
 
 def test_training_on_real_statistics_uses_the_static_feature() -> None:
-    from fliprank.measures import parse_measure
     from fliprank.objectives import parse_objective
-    from fliprank.optimize.descent import Lbfgs
     from fliprank.optimize.fit import Recorder
+    from fliprank.optimize.methods import Lbfgs
+    from fliprank.optimize.problem import Problem
 
     path = DATA / "2014-train.jsonl"
     if not path.exists():
         pytest.skip(f"{path} is not there")
-    rows, measure, models = read_statistics(path), parse_measure("nDCG(dcg='exp-log2')@10"), []
+    rows, models = read_statistics(path), []
     for model in (BM25F(), Stack(BM25F(), Feature("pagerank", transform="log"))):
-        recorder = Recorder(model.prepared(rows, 0), rows, None, measure)
-        Lbfgs(epochs=30, l2=0).run(recorder, parse_objective("ranknet"), np.random.default_rng(0))
+        ready, objective = model.prepared(rows, 0), parse_objective("ranknet")
+        problem = Problem.of(ready, rows, "nDCG(dcg='exp-log2')@10", objective)
+        recorder = Recorder(problem)
+        Lbfgs(epochs=30, l2=0).run(problem, recorder, np.random.default_rng(0))
         models.append(recorder.fit())
     alone, both = models
     assert both.trail[0].train == alone.trail[0].train

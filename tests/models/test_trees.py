@@ -54,7 +54,7 @@ def test_the_measure_on_validation_queries_chooses_how_many_trees() -> None:
 
     model = Trees(rounds=60, leaves=7, patience=10).grown(train, valid, judge)
     assert model.forest is not None
-    assert len(model.forest.roots) == int(np.argmax(seen)) + 1 < len(seen)
+    assert len(model.forest) == int(np.argmax(seen)) + 1 < len(seen)
     assert measure.per_query(model.score(valid), valid).mean() == pytest.approx(max(seen))
     untrained = measure.per_query(np.zeros(len(valid)), valid).mean()
     assert max(seen) > untrained + 0.1  # it learns x0 * x1, which no linear model can
@@ -101,7 +101,7 @@ def test_a_row_gets_the_value_of_its_leaf(splits: list[tuple[int, float, int]], 
         ([{"feature": "a", "at_most": 0.0, "above": 9}, {"value": 1.0}, {"value": 1.0}], "'above' is 9"),
         ([{"value": 1.0}, {"value": 2.0}], "nothing leads to node 1"),
         ([{"feature": "a", "at_most": 0.0, "above": 2}, {"feature": "a", "at_most": 0.0, "above": 3}]
-         + [{"value": 1.0}] * 2, "two ways meet"),
+         + [{"value": 1.0}] * 2, "two paths meet"),
     ],
 )  # fmt: skip
 def test_what_is_no_tree_is_refused(nodes: list[Any], said: str) -> None:

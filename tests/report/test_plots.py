@@ -12,7 +12,7 @@ import pytest
 
 from fliprank.data.candidates import Candidates
 from fliprank.errors import MissingExtraError, UsageError
-from fliprank.landscape import score_trajectory
+from fliprank.landscape import score_trajectory, step_function
 from fliprank.landscape.regions import score_regions
 from fliprank.landscape.surface import surface
 from fliprank.models import Linear
@@ -109,6 +109,41 @@ def test_surfaces_and_regions_are_drawn_from_their_values(tmp_path: Path) -> Non
     texts = [each.text for each in ET.parse(tmp_path / "r.svg").iter() if each.text]
     assert {"1,2", "1,3", "2,3"} <= set(texts)
     assert "123" in texts
+
+
+def test_many_regions_are_drawn_as_a_map_with_the_strongest_numbered(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = Candidates.of(rng.integers(0, 2, 40), group=[20, 20])
+    plane = score_regions(*rng.normal(size=(3, 40)), rows, "AP", (-1, 1, -2, 2))
+    assert len(plane.boundaries) > 50
+    chart = regions_chart(plane, ("a", "b"))
+    write_chart(chart, tmp_path / "map.svg")
+    texts = " ".join(each.text for each in ET.parse(tmp_path / "map.svg").iter() if each.text)
+    best = plane.optima()[0]
+    assert f"{len(plane.optima()):,} regions of optimum" in texts
+    assert f"1: {best.value:.4f}" in texts
+    boxes = [d for part in _datasets(chart.to_dict()) for d in part if "value" in d]
+    assert len(boxes) > 1000
+    for box in boxes[:: len(boxes) // 50]:  # each is the measure in its first pixel
+        x, y = box["x"] + 1 / 140, box["y"] + 2 / 140
+        assert box["value"] == pytest.approx(plane.at(x, y), abs=1e-5)
+    numbers = [d for part in _datasets(chart.to_dict()) for d in part if "number" in d]
+    assert 1 < len({d["number"] for d in numbers}) <= 4
+
+
+def test_bounds_and_cut_offs_are_said(tmp_path: Path) -> None:
+    base, slope, rows = line(40)
+    peak = score_trajectory(base, slope, rows, "AP").maximum  # a window that ends on it cuts it off
+    low, high = peak.low - 0.5, peak.low + peak.width / 2
+    path = score_trajectory(base, slope, rows, "AP", low, high)
+    near = step_function(path.steps, "AP", low, high, resolution=0.01)
+    write_chart(trajectory_chart([near, path], "weight", low, high), tmp_path / "a.svg")
+    texts = [each.text for each in ET.parse(tmp_path / "a.svg").iter() if each.text]
+    cut = len(near.cut_off())
+    assert cut > 0
+    told = f"{len(near.local_maxima())}, {cut} cut off; steps: "
+    assert f"local optima: at least {told}at least {len(near.breaks)}" in texts
+    assert f"local optima: {told}{len(path.breaks)}" in texts
 
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from fliprank.data.csr import bounds
 from fliprank.errors import InputError, UsageError
 from fliprank.text.analysis import ENGLISH, Analyzer, letters
-from fliprank.text.build.builder import Builder, pack
-from fliprank.text.words import WordCounter
+from fliprank.text.build.collector import Collector
+from fliprank.text.words import cut_texts
 
 LETTERS = st.one_of(st.characters(codec="utf-8"), st.sampled_from("aZ_9 .ΣσİéÅ日本ꙮ\U0001d518Ⱥ'\u0301"))
 TEXTS = st.lists(st.text(LETTERS), max_size=8)
@@ -24,11 +24,7 @@ TEXTS = st.lists(st.text(LETTERS), max_size=8)
 
 def cut(texts: list[str], analyzer: Analyzer, workers: int = 1) -> list[list[str]]:
     """The words of each text by the kernel."""
-    counter = WordCounter(analyzer, workers)
-    buffer, _, length = pack(pl.Series(analyzer.plain(texts), dtype=pl.String))
-    chunks = counter.count(buffer, bounds(length.astype(np.int64)))
-    words, maps = counter.unite()
-    counter.close()
+    chunks, words, maps = cut_texts(texts, analyzer, workers)
     flat = [word for chunk in chunks for word in words.take(maps[chunk.worker][chunk.stream]).tolist()]
     ends = bounds(np.concatenate([chunk.counts for chunk in chunks]).astype(np.int64))
     return [flat[a:b] for a, b in pairwise(ends)]
@@ -129,11 +125,11 @@ def test_unknown_languages_are_named() -> None:
 
 def test_a_stop_word_that_is_the_stem_of_another_word_stays_a_term() -> None:
     """'beings' is no stop word, though its stem is; a term that only stop words have is not in the vocabulary."""
-    builder = Builder(Analyzer(stopwords=["being", "the"]))
-    builder.add_texts("text", pl.Series(["being the beings"]))
-    builder.documents = 1
-    terms, maps = builder.terms()
-    tokens, _ = builder.streams(["text"], maps)
+    collector = Collector(Analyzer(stopwords=["being", "the"]))
+    collector.add_texts("text", pl.Series(["being the beings"]))
+    collector.documents = 1
+    terms, maps = collector.terms()
+    tokens, _ = collector.stream(["text"], maps)
     assert [terms[t] for t in tokens] == ["be"]
     assert terms.tolist() == ["be"]
     assert "the" in ENGLISH

@@ -15,6 +15,7 @@ from plain_features import position_features, term_features
 
 from fliprank.data.builtin import collection
 from fliprank.data.candidates import Candidates
+from fliprank.data.letor import read_letor
 from fliprank.data.parquet import write_parquet
 from fliprank.data.readers import read_candidates
 from fliprank.errors import InputError, UsageError
@@ -193,15 +194,15 @@ def test_the_command_makes_files_that_train_reads(tmp_path: Path) -> None:
     folder = collection()
     given = ("--docs", folder, "--queries", QUERIES, "--qrels", folder / "qrels" / "train.tsv")
     assert fliprank_does("features", *given, *wanted, "--out", "rows.txt").returncode == 0
-    plain = read_candidates(tmp_path / "rows.txt")
+    plain = read_letor(tmp_path / "rows.txt", unjudged=-1)
     np.testing.assert_array_equal(plain.features, rows.features)
-    np.testing.assert_array_equal(plain.labels, np.nan_to_num(rows.labels))
+    np.testing.assert_array_equal(plain.labels, rows.labels)
     assert tuple((tmp_path / "rows.txt.names").read_text().split()) == rows.feature_names
 
     wrong = fliprank_does("features", "--docs", folder)
     assert (wrong.returncode, wrong.stderr) == (
         2,
-        "fliprank: give --docs or --index, one of them, and --queries; or --beir\n",
+        "fliprank: give --docs or --index (one of the two) and --queries; or give --beir\n",
     )
     assert fliprank_does("features", "--kinds").stdout.strip() == kind_table()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,10 +18,11 @@ from fliprank.data.builtin import collection
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import resolve
 from fliprank.errors import InputError, UsageError
+from fliprank.models import BM25, BM25F
+from fliprank.models.base import Model
 from fliprank.text.analysis import Analyzer
 from fliprank.text.index import Index
 from fliprank.text.search import bm25, retrieve
-from fliprank.text.search.bm25 import Bm25
 from fliprank.text.search.queries import analyse, read_queries
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "text"
@@ -63,9 +65,10 @@ def test_bm25_is_the_formula(
     index, plain = Index.build(documents, fields=FIELDS, analyzer=PLAIN), PlainIndex(documents, FIELDS, PLAIN)
     found = plain.matching(query, every)
     weights = {"title": 2.5, "body": 0.5}
+    weighted = BM25F(FIELDS).at([k, *(value for w in weights.values() for value in (w, b))])
     for ranker, score in (
-        (Bm25(k, b), {d: plain.bm25(query, d, k, b) for d in found}),
-        (Bm25(k, b, weights), {d: plain.bm25f(query, d, k, b, weights) for d in found}),
+        (BM25(FIELDS).at([k, b]), {d: plain.bm25(query, d, k, b) for d in found}),
+        (weighted, {d: plain.bm25f(query, d, k, b, weights) for d in found}),
     ):
         run = index.search({"q": query}, ranker, depth=depth, match="and" if every else "or")
         rounded = {d: round(value, 9) for d, value in score.items()}  # what only rounding parts counts as tied
@@ -99,9 +102,51 @@ def test_any_model_searches_all_documents_that_match(
         assert score == pytest.approx(scores[plain.ids.index(docid)], abs=1e-6)
 
 
+class ByStatistics(NamedTuple):
+    """A model without its fast path: it scores term statistics."""
+
+    model: Model
+
+    def score(self, candidates: Candidates) -> Floats:
+        return self.model.score(candidates)
+
+
+@settings(max_examples=30, deadline=None)
+@given(DOCUMENTS, WORDS, st.floats(0, 3), st.lists(st.floats(0, 1), min_size=4, max_size=4), st.booleans())
+def test_retrieval_from_postings_gives_the_scores_of_the_model(
+    texts: list[dict[str, str]], query: str, k: float, values: list[float], every: bool
+) -> None:
+    """For all fields and for some, in any order; documents that score 0 are not returned."""
+    documents = [*named(texts), {"_id": "last", "title": "a", "body": "e e"}]
+    index, match = Index.build(documents, fields=FIELDS, analyzer=PLAIN), "and" if every else "or"
+    rows = index.rows({"q": query}, {"q": ["last"]})
+    for model in (
+        BM25(FIELDS).at([k, values[0]]),
+        BM25("body").at([k, values[0]]),
+        BM25F(FIELDS[::-1]).at([k, *values]),
+        BM25F("title").at([k, *values[:2]]),
+    ):
+        ready = model.prepared(rows, 0)
+        plain = index.search({"q": query}, ByStatistics(ready), match=match).to_dict().get("q", {})
+        expected = {docid: score for docid, score in plain.items() if score > 0}
+        for asked in (model, ready):  # a model that has seen no rows takes the average lengths of the index
+            found = index.search({"q": query}, asked, match=match).to_dict().get("q", {})
+            assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_model_with_its_own_score_is_not_taken_for_bm25() -> None:
+    class Reversed(BM25):
+        def score(self, candidates: Candidates) -> Floats:
+            return -super().score(candidates)
+
+    index = Index.build([{"_id": "a", "text": "red red"}, {"_id": "b", "text": "red shoe"}])
+    assert index.search({"q": "red"}, BM25()).docids.tolist() == ["a", "b"]
+    assert index.search({"q": "red"}, Reversed()).docids.tolist() == ["b", "a"]
+
+
 def test_ties_go_by_document_id_downwards() -> None:
     index = Index.build([{"_id": name, "text": "red shoe"} for name in ("b", "d", "a", "c", "é", "e")])
-    for model in (Bm25(), Lengths()):
+    for model in (BM25(), Lengths()):
         assert index.search({"q": "red"}, model, depth=4).docids.tolist() == ["é", "e", "d", "c"]
 
 
@@ -116,7 +161,7 @@ def test_blocks_and_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(retrieve, "ROOM", 1 << 15)
     queries = {"a": "red", "b": "red sky", "c": "w1 sky sky", "d": "nothing"}
     for every, match in ((False, "or"), (True, "and")):
-        for model in (Bm25(), Lengths()):
+        for model in (BM25(), Lengths()):
             run = index.search(queries, model, depth=size, match=match)
             for q, qid in enumerate(queries):
                 a, b = run.offsets[q : q + 2]
@@ -216,11 +261,15 @@ def test_statistics_of_given_documents_are_what_plain_counting_gives() -> None:
 
 def test_senseless_settings_are_refused() -> None:
     index = Index.build([{"_id": "a", "text": "red shoe"}])
-    for bad in ({"k": -1.0}, {"b": 1.1}, {"k": float("nan")}, {"weights": {"text": -1.0}}):
-        with pytest.raises(UsageError):
-            Bm25(**bad)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="no field 'body' in the index, which has text"):
-        index.search({"q": "red"}, Bm25(weights={"body": 1}))
+    for k, b in ((-1.0, 0.75), (1.2, 1.1)):
+        with pytest.raises(UsageError, match="out of bounds"):
+            index.search({"q": "red"}, BM25("text").at([k, b]))
+    with pytest.raises(UsageError, match=r"out of bounds: text\.w = -1"):
+        index.search({"q": "red"}, BM25F("text").at([1.2, -1.0, 0.75]))
+    with pytest.raises(UsageError, match="the model needs the field 'body', but the index has text"):
+        index.search({"q": "red"}, BM25F("body", average=[1.0]))
+    with pytest.raises(InputError, match="fields that these candidates lack: body"):
+        index.search({"q": "red"}, BM25("body"))
     with pytest.raises(UsageError, match="'xor'"):
         index.search({"q": "red"}, match="xor")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="not a string"):
@@ -229,7 +278,7 @@ def test_senseless_settings_are_refused() -> None:
 
 def test_no_queries_find_nothing() -> None:
     index = Index.build([{"_id": "a", "text": "red shoe"}])
-    for model in (Bm25(), Lengths()):
+    for model in (BM25(), Lengths()):
         assert len(index.search({}, model)) == 0
         assert index.search({"q": "", "r": "the"}, model).offsets.tolist() == [0, 0, 0]
 

@@ -11,6 +11,7 @@ from fliprank.data.builtin import collection
 from fliprank.data.trec import Qrels, judge, read_qrels
 from fliprank.errors import InputError, UsageError
 from fliprank.text.index import Index
+from fliprank.text.search.candidates import LeftOut
 
 NAMES = ["red", "green", "blue", "grey"]
 COLOURS = [{"_id": name, "text": f"{name} paint", "weight": i} for i, name in enumerate(NAMES)]
@@ -63,6 +64,8 @@ def test_unknown_documents_and_queries_are_counted_and_listed() -> None:
         "1 of 3 judged queries are not among the queries: x",
         "2 of 4 judged documents are not in the index: none, nil",
     )
+    kinds = [LeftOut.UNJUDGED_QUERIES, LeftOut.UNKNOWN_QUERIES, LeftOut.UNKNOWN_DOCUMENTS]
+    assert pool.left_out == dict(zip(kinds, pool.notes, strict=True))
     assert index.candidates({"a": "red", "b": "paint", "c": "green"}, qrels).memo["notes"] == pool.notes
 
 
@@ -82,7 +85,8 @@ def test_a_query_without_terms_keeps_its_place_and_its_judgements() -> None:
     pool = Index.build(COLOURS).pool({"a": "to be or not", "b": "red"}, {"a": {"red": 2}, "b": {"red": 1}})
     assert pool.candidates.sizes.tolist() == [0, 1]
     assert pool.candidates.missed_labels.tolist() == [2]
-    assert pool.notes == ("1 of 2 queries have no terms left: a",)
+    assert pool.left_out == {LeftOut.EMPTY_QUERIES: "1 of 2 queries have no terms left: a"}
+    assert pool.unmatched == 1
 
 
 def test_judged_documents_without_any_query_term_are_rows() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 
 import typer
 
@@ -19,7 +20,8 @@ __all__ = ["app", "main"]
 
 
 def main() -> None:
-    """Run the command line; our own errors become one line and an exit code."""
+    """Run the command line; our own errors become one line and an exit code, warnings one line."""
+    warnings.formatwarning = lambda message, *_, **__: printable(f"fliprank: {message}") + "\n"
     try:
         app()
     except FliprankError as error:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fliprank.cli.app import app
-from fliprank.cli.tune import show_outcome
+from fliprank.cli.tune import show_result
 
 __all__ = ["demo"]
 
@@ -20,10 +20,10 @@ def demo(
     """Tune BM25F on the collection that ships with fliprank: the help centre of a product that does not exist."""
     from fliprank import console
     from fliprank.data.builtin import collection
-    from fliprank.experiment.trained import check_folder
-    from fliprank.experiment.training import DEFAULT_MEASURE
-    from fliprank.experiment.tuned import tune_and_write
-    from fliprank.experiment.tuning_task import open_index, task_of_documents
+    from fliprank.defaults import DEFAULT_MEASURE
+    from fliprank.experiment.fit_folder import check_folder
+    from fliprank.experiment.jobs import tune_and_write
+    from fliprank.experiment.task import open_index, task_of_documents
     from fliprank.models import BM25F
     from fliprank.text.analysis import Analyzer
 
@@ -36,6 +36,6 @@ def demo(
         f"Marlpost's help centre: {len(index)} pages with {', '.join(index.fields)}.",
         f"BM25F is tuned on {task.train.rows.queries} judged queries and tested on {test} others.",
     )
-    outcome = tune_and_write(BM25F(), task, folder, console.tuning_progress, measure=DEFAULT_MEASURE, folds=3, starts=1)
-    show_outcome(outcome)
+    result = tune_and_write(BM25F(), task, folder, console.fit_progress, measure=DEFAULT_MEASURE, folds=3, restarts=1)
+    show_result(result)
     console.show(f"written: {folder / 'result.json'}; the same for your own documents: fliprank tune --help")

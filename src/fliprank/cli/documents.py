@@ -1,4 +1,4 @@
-"""Options that say how documents become an index, for all commands that make one."""
+"""The options that say how documents become an index, for all commands that build one."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from fliprank.text.analysis import Analyzer
     from fliprank.text.index import Index
 
-__all__ = ["Anchors", "Docs", "Fields", "Links", "Making", "Stemmer", "Stopwords", "index_in"]
+__all__ = ["Anchors", "Docs", "Fields", "IndexOptions", "Links", "Stemmer", "Stopwords", "index_in"]
 
 Docs = Annotated[Path | None, typer.Option(help="Documents: JSON lines, Parquet or TREC; plain or .gz.")]
 Fields = Annotated[str | None, typer.Option(help="Fields of the documents, such as title,body,anchor.")]
-Anchors = Annotated[Path | None, typer.Option(help="Link texts (target, text): the field anchor.")]
-Links = Annotated[Path | None, typer.Option(help="Links (source, target): the column pagerank.")]
-Stemmer = Annotated[str, typer.Option(help="Snowball language, or none.")]
+Anchors = Annotated[Path | None, typer.Option(help="Link texts (target, text), for the field anchor.")]
+Links = Annotated[Path | None, typer.Option(help="Links (source, target), for the column pagerank.")]
+Stemmer = Annotated[str, typer.Option(help="The language of a Snowball stemmer, or none.")]
 Stopwords = Annotated[
     str | None,
-    typer.Option(help="english, none, or a file of words, one a line; by default english for an English stemmer only."),
+    typer.Option(help="english, none, or a file with one word per line; default: english if the stemmer is English."),
 ]
 
 
 @dataclass(frozen=True)
-class Making:
-    """What was asked for."""
+class IndexOptions:
+    """How the user wants documents to be indexed."""
 
     fields: str | None = None
     stemmer: str = "english"
@@ -39,11 +39,11 @@ class Making:
 
     @property
     def wanted(self) -> list[str] | None:
-        """The names of the fields."""
+        """The names of the fields; None if the user named none."""
         return None if self.fields is None else [name.strip() for name in self.fields.split(",") if name.strip()]
 
     def analyzer(self) -> Analyzer:
-        """As asked; stop words are of the stemmer's language or none, for English ones are words of other languages."""
+        """The analyzer. English stop words are the default for English only: other languages have such words too."""
         from fliprank.text.analysis import Analyzer, read_words
 
         words = self.stopwords or ("english" if self.stemmer in ("english", "porter") else "none")
@@ -52,7 +52,7 @@ class Making:
 
 
 def index_in(place: Path) -> Index:
-    """The index in a file, looked through; or the only one in a folder, such as `tune` leaves."""
+    """The index in a file, checked for damage; or the only index in a folder, such as `tune` writes."""
     from fliprank.text.index import Index
 
     if not place.is_dir():
@@ -60,5 +60,6 @@ def index_in(place: Path) -> Index:
     found = sorted(place.glob("*.index"))
     if len(found) != 1:
         names = ", ".join(path.name for path in found)
-        raise InputError(f"has {len(found)} indexes; name one: {names}" if found else "has no index", path=place)
+        message = f"the folder has {len(found)} indexes; name one: {names}" if found else "the folder has no index"
+        raise InputError(message, path=place)
     return Index.open(found[0], check=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fliprank.cli.app import app
+from fliprank.defaults import REPORTED_MEASURES
 from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
     from fliprank.experiment.significance import Comparison
 
 __all__ = ["evaluate", "show_evaluation"]
+
+
+class TieRule(StrEnum):
+    """How documents of equal score are settled; `fliprank.measures.ties` says what each does."""
+
+    docid = "docid"
+    rows = "rows"
+    random = "random"
+    pessimistic = "pessimistic"
+    optimistic = "optimistic"
+    average = "average"
 
 
 class Tool(StrEnum):
@@ -38,25 +50,35 @@ Examples:
 
   fliprank evaluate qrels.txt bm25.run -m P@5 -q --csv > by-query.csv
 
+  fliprank evaluate qrels.txt bm25.run -m AP --ties average
+
   fliprank evaluate test.letor.gz scores.txt -m "nDCG(dcg='exp-log2')@10" --convention lightgbm --explain
 
 Measures are named as in ir_measures; trec_eval's (ndcg_cut_10, map) and ranx's (ndcg_burges@10) names are understood.
-"""
+Without -m: {measures}.
+""".format(measures=", ".join(REPORTED_MEASURES))
 
 
 @app.command(epilog=EVALUATE_EXAMPLES)
 def evaluate(
-    qrels: Annotated[Path, typer.Argument(help="Judgements: TREC or BEIR qrels, or a LETOR file; plain or .gz.")],
-    runs: Annotated[list[Path], typer.Argument(help="TREC runs; for a LETOR file, files with one score a line.")],
+    qrels: Annotated[
+        Path, typer.Argument(help="Judgements: TREC or BEIR qrels; or rows: LETOR, Parquet or term statistics.")
+    ],
+    runs: Annotated[list[Path], typer.Argument(help="TREC runs; for rows also files with one score per line.")],
     measure: Annotated[list[str] | None, typer.Option("-m", "--measure", help="A measure; may be repeated.")] = None,
     convention: Annotated[Tool, typer.Option(help="Whose reading of the measures to reproduce.")] = Tool.fliprank,
+    ties: Annotated[
+        TieRule | None, typer.Option(help="Order of equal scores; otherwise as the convention has it.")
+    ] = None,
     per_query: Annotated[bool, typer.Option("-q", "--per-query", help="Show every query, too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for a program.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV for a program.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Say what each number depends on.")] = False,
-    permutations: Annotated[int, typer.Option(min=99, help="Sign flips of the randomisation tests.")] = 100_000,
-    confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random numbers.")] = 0,
+    permutations: Annotated[
+        int, typer.Option(min=99, help="How many sign flips the randomisation tests draw.")
+    ] = 100_000,
+    confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Confidence of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
 ) -> None:
     """Judge one or more rankings; compare the others with the first."""
     if as_json and as_csv:
@@ -65,8 +87,9 @@ def evaluate(
     from fliprank.experiment import evaluation
 
     with console.working("evaluating"):
-        names = measure or evaluation.DEFAULT_MEASURES
-        result = evaluation.evaluate(qrels, runs, names, convention=convention.value)
+        names = measure or REPORTED_MEASURES
+        rule = None if ties is None else ties.value
+        result = evaluation.evaluate(qrels, runs, names, convention=convention.value, ties=rule, seed=seed)
         comparisons = result.compare(permutations=permutations, confidence=confidence, seed=seed)
     if as_json:
         _print_json(result, comparisons, per_query, explain)
@@ -100,6 +123,7 @@ def _print_json(result: Evaluation, comparisons: list[Comparison], per_query: bo
 
     out: dict[str, object] = {
         "convention": result.readings[0].convention.name,
+        "ties": result.readings[0].convention.ties,
         "queries": len(result.qids),
         "runs": {run: {m: known(v) for m, v in means.items()} for run, means in result.means().items()},
         "comparisons": [comparison.as_dict() for comparison in comparisons],

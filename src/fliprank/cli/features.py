@@ -1,4 +1,4 @@
-"""`fliprank features`."""
+"""`fliprank features`: a file of features from documents, queries and judgements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fliprank.cli.app import app
-from fliprank.cli.documents import Anchors, Docs, Fields, Links, Making, Stemmer, Stopwords, index_in
+from fliprank.cli.documents import Anchors, Docs, Fields, IndexOptions, Links, Stemmer, Stopwords, index_in
 from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,24 +31,25 @@ Examples:
 @app.command(epilog=FEATURES_EXAMPLES)
 def features(
     docs: Docs = None,
-    index: Annotated[Path | None, typer.Option(help="Instead: an index of them, or a folder with one.")] = None,
+    index: Annotated[Path | None, typer.Option(help="Instead of --docs: an index, or a folder with one.")] = None,
     queries: Annotated[
-        Path | None, typer.Option(help="Queries: JSON lines (_id, text), id, tab, text, or TREC topics.")
+        Path | None,
+        typer.Option(help="Queries: JSON lines (_id, text), lines of id, tab, text, or TREC topics."),
     ] = None,
-    qrels: Annotated[Path | None, typer.Option(help="Judgements: TREC or BEIR qrels; without, no labels.")] = None,
-    beir: Annotated[Path | None, typer.Option(help="Instead of all these: a folder in BEIR's layout.")] = None,
-    split: Annotated[str, typer.Option(help="With --beir: whose judgements.")] = "train",
+    qrels: Annotated[Path | None, typer.Option(help="Judgements: TREC or BEIR qrels; without them, no labels.")] = None,
+    beir: Annotated[Path | None, typer.Option(help="Instead of these: a folder in BEIR's layout.")] = None,
+    split: Annotated[str, typer.Option(help="With --beir: the split whose judgements are used.")] = "train",
     fields: Fields = None,
     anchors: Anchors = None,
     links: Links = None,
     stemmer: Stemmer = "english",
     stopwords: Stopwords = None,
-    depth: Annotated[int, typer.Option(min=0, help="Documents a query, by BM25, beside the judged.")] = 100,
-    select: Annotated[list[str] | None, typer.Option(help="Features by name, such as 'title.*'.")] = None,
-    out: Annotated[Path, typer.Option(help="File to write: .parquet, else LETOR; .gz is gzipped.")] = (
-        Path("rows.parquet")
-    ),
-    kinds: Annotated[bool, typer.Option("--kinds", help="Only show the table of all kinds of features.")] = False,
+    depth: Annotated[int, typer.Option(min=0, help="Documents per query by BM25, besides judged ones.")] = 100,
+    select: Annotated[list[str] | None, typer.Option(help="Only features with these names, such as 'title.*'.")] = None,
+    out: Annotated[
+        Path, typer.Option(help="File to write: .parquet, else LETOR (unjudged rows: -1); .gz is gzipped.")
+    ] = (Path("rows.parquet")),
+    kinds: Annotated[bool, typer.Option("--kinds", help="Only print the table of all kinds of features.")] = False,
 ) -> None:
     """Make a file of features from raw text, for `fliprank train`."""
     if kinds:
@@ -63,13 +64,13 @@ def features(
 
         docs, queries, qrels = beir, beir, find_split(beir, split)
     if (docs is None) == (index is None) or queries is None:
-        raise UsageError("give --docs or --index, one of them, and --queries; or --beir")
+        raise UsageError("give --docs or --index (one of the two) and --queries; or give --beir")
     from fliprank import console
     from fliprank.data.files import check_writable
     from fliprank.text.features.features import feature_rows
 
     check_writable(out)
-    source = _index(docs, index, Making(fields, stemmer, stopwords, anchors, links))
+    source = _index(docs, index, IndexOptions(fields, stemmer, stopwords, anchors, links))
     with console.working("features"):
         rows = feature_rows(source, queries, qrels, select=select, depth=depth)
     written = _write(out, rows)
@@ -79,25 +80,22 @@ def features(
     )
 
 
-def _index(docs: Path | None, index: Path | None, making: Making) -> Index:
+def _index(docs: Path | None, index: Path | None, options: IndexOptions) -> Index:
     from fliprank import console
     from fliprank.text.index import Index
 
     if docs is None:
-        if making != Making():
-            raise UsageError("how to index goes with --docs: an index has its fields, terms and links")
+        if options != IndexOptions():
+            hint = "an index already has its fields, terms and links"
+            raise UsageError(f"--fields, --stemmer, --stopwords, --anchors and --links go with --docs: {hint}")
         return index_in(index or Path())
-    how: dict[str, Any] = {"fields": making.wanted, "anchors": making.anchors, "links": making.links}
+    how: dict[str, Any] = {"fields": options.wanted, "anchors": options.anchors, "links": options.links}
     with console.counting("indexing") as progress:
-        return Index.build(docs, analyzer=making.analyzer(), progress=progress, **how)
+        return Index.build(docs, analyzer=options.analyzer(), progress=progress, **how)
 
 
 def _write(out: Path, rows: Candidates) -> str:
-    """Parquet, or LETOR, which knows neither names nor unjudged rows: names go to a file beside it, labels to 0."""
-    from dataclasses import replace
-
-    import numpy as np
-
+    """Write Parquet, or LETOR with label -1 for unjudged rows and the names of the features in a file beside it."""
     from fliprank.data.files import atomic_write
     from fliprank.data.letor import write_letor
     from fliprank.data.parquet import write_parquet
@@ -105,8 +103,8 @@ def _write(out: Path, rows: Candidates) -> str:
     if out.suffix == ".parquet":
         write_parquet(out, rows)
         return str(out)
-    write_letor(out, replace(rows, labels=np.nan_to_num(rows.labels)))
+    write_letor(out, rows)
     names = out.with_name(out.name + ".names")
     with atomic_write(names) as file:
         file.write("".join(f"{name}\n" for name in rows.feature_names).encode())
-    return f"{out}, unjudged rows with label 0, and {names}, the features by number of line"
+    return f"{out} (unjudged rows have the label -1) and {names} (names of the features, one per line)"

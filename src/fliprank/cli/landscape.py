@@ -1,4 +1,4 @@
-"""`fliprank landscape`: surface, trajectory and flips around a trained model."""
+"""`fliprank landscape`: surfaces, trajectories and flips around a trained model."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.outputs import check_outputs, write_outputs
+from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
     from fliprank.data.candidates import Candidates
+    from fliprank.landscape import Leg, ModelTrajectory
     from fliprank.models import Model
 
 __all__ = ["landscape"]
 
-MEASURE = "nDCG(dcg='exp-log2')@10"
 MOST_BRACKETED = 100
 """Parameters along which flips are looked for unasked, where scores are not linear."""
 
@@ -30,6 +31,10 @@ app.add_typer(landscape, name="landscape")
 
 ModelFolder = Annotated[Path, typer.Argument(help="What `fliprank train` or `tune` wrote: its folder, or the model's.")]
 Rows = Annotated[Path, typer.Argument(help="Judged rows: LETOR, Parquet or term statistics.")]
+Resolution = Annotated[
+    float | None,
+    typer.Option(help="Where flips are not exact: how finely to look for them, as a part of the line; 1/128 or so."),
+]
 Out = Annotated[
     list[Path] | None,
     typer.Option("-o", "--out", help="Picture (.svg, .png, .html) or data (.csv, .json); may be repeated."),
@@ -50,10 +55,10 @@ def surface(
     rows: Rows,
     parameter: Annotated[list[str] | None, typer.Option("-p", "--parameter", help="A parameter; give two.")] = None,
     test: Annotated[Path | None, typer.Option(help="Test rows: the measure on them, too.")] = None,
-    measure: Annotated[str, typer.Option("-m", "--measure", help="The measure to show.")] = MEASURE,
+    measure: Annotated[str, typer.Option("-m", "--measure", help="The measure to show.")] = DEFAULT_MEASURE,
     objective: Annotated[str, typer.Option(help="The smooth objective to show beside it, or none.")] = "ranknet",
     span: Annotated[
-        list[str] | None, typer.Option("--range", help="name=low:high, where the bounds are not meant.")
+        list[str] | None, typer.Option("--range", help="name=low:high, instead of a parameter's bounds.")
     ] = None,
     points: Annotated[int, typer.Option(min=2, max=1001, help="Values of each parameter.")] = 41,
     out: Out = None,
@@ -73,7 +78,7 @@ def surface(
     if test is not None:
         wanted.append(("test rows", _read_rows(test), measure))
     with console.working("evaluating the grid"):
-        found = [surface_of(known, part, names, of, *grids) for _, part, of in wanted]
+        found = [surface_of(known, part, names, of, grids) for _, part, of in wanted]
     titles = [f"{title}, {each.queries} queries" for (title, _, _), each in zip(wanted, found, strict=True)]
     here = (known.params[names[0]], known.params[names[1]])
     table = Table()
@@ -92,10 +97,10 @@ def surface(
         return surface_chart(found, titles, here)
 
     records = [
-        {"set": title, "of": each.of, names[0]: float(x), names[1]: float(y), "value": float(each.values[j, i])}
+        {"set": title, "of": each.of, names[0]: float(x), names[1]: float(y), "value": float(each.values[i, j])}
         for (title, _, _), each in zip(wanted, found, strict=True)
-        for j, y in enumerate(each.y)
-        for i, x in enumerate(each.x)
+        for j, y in enumerate(each.axes[1])
+        for i, x in enumerate(each.axes[0])
     ]
     write_outputs(outputs, chart, records)
 
@@ -105,9 +110,16 @@ Examples:
 
   fliprank landscape trajectory fit train.txt -p w.25 -m nDCG@10 -m AP --out path.svg --out path.csv
 
-  fliprank landscape trajectory tuned dev.jsonl -p title.b --from 0 --to 1 --resolution 0.0001 -o path.html
+  fliprank landscape trajectory tuned dev.jsonl -p title.b --from 0 --to 1 --out path.html
 
-Steps are exact where scores are linear in the parameter (weights of features); elsewhere they are bracketed.
+  fliprank landscape trajectory tuned dev.jsonl --direction title.w=1,body.w=-0.5
+
+  fliprank landscape trajectory before dev.jsonl --to-model after --from -0.5 --to 1.5
+
+  fliprank landscape trajectory fit train.txt --trail fit --out flips.csv
+
+Steps are exact where scores are linear along the line (weights of features). Elsewhere a flip that is soon undone may
+be missed, and numbers of steps and of local optima are lower bounds.
 """
 
 
@@ -116,57 +128,187 @@ def trajectory(
     model: ModelFolder,
     rows: Rows,
     parameter: Annotated[str | None, typer.Option("-p", "--parameter", help="The parameter that moves.")] = None,
+    direction: Annotated[
+        str | None, typer.Option(help="Several parameters that move together: name=rate,name=rate.")
+    ] = None,
+    to_model: Annotated[
+        Path | None, typer.Option(help="Another model of the same structure: the line from 0, MODEL, to 1, this one.")
+    ] = None,
+    trail: Annotated[
+        Path | None, typer.Option(help="The folder of a fit, or its trail.csv: the flips that each epoch made.")
+    ] = None,
     measure: Annotated[list[str] | None, typer.Option("-m", "--measure", help="A measure; may be repeated.")] = None,
-    low: Annotated[float | None, typer.Option("--from", help="The least value of the parameter.")] = None,
-    high: Annotated[float | None, typer.Option("--to", help="The greatest value of the parameter.")] = None,
-    resolution: Annotated[float, typer.Option(help="Where steps are not exact: the part of the line to find.")] = 1e-3,
-    overlay: Annotated[bool, typer.Option("--overlay", help="All measures in one frame.")] = False,
+    low: Annotated[
+        float | None, typer.Option("--from", help="Where the line begins: the parameter's value, or x.")
+    ] = None,
+    high: Annotated[float | None, typer.Option("--to", help="Where the line ends.")] = None,
+    resolution: Resolution = None,
+    top: Annotated[int, typer.Option(min=0, help="With --trail: flips to show.")] = 20,
+    overlay: Annotated[bool, typer.Option("--overlay", help="Draw all measures in one frame.")] = False,
     out: Out = None,
 ) -> None:
-    """The steps of measures along one parameter, with their local optima."""
-    outputs = check_outputs(out)
-    from rich.table import Table
-
-    from fliprank import console
+    """The steps of measures along one parameter, any direction, between two models, or along the trail of a fit."""
+    outputs = check_outputs(out, data_only=trail is not None)
+    from fliprank.landscape import between
     from fliprank.landscape import trajectory as trajectory_of
 
+    if sum(given is not None for given in (parameter, direction, to_model, trail)) > 1:
+        raise UsageError("give one of -p, --direction, --to-model and --trail")
     known, given = _read(model, rows)
-    name = parameter if parameter is not None else _only(known, "along which parameter? Give one with -p")
-    now = _value(known, name)
-    ends = [None if end is None else end - now for end in (low, high)]
-    with console.working("following the line"):
-        paths = [
-            trajectory_of(known, given, name, each, *ends, resolution=resolution) for each in measure or [MEASURE, "AP"]
-        ]
-    table = Table(title=f"{console.plain(name)}, now {now:.4g}; {given.queries} queries", title_justify="left")
-    for column in ("measure", "now", "best", f"at {name}", "from", "to", "local optima", "steps"):
-        table.add_column(console.plain(column), justify="left" if column == "measure" else "right", overflow="fold")
-    for path in paths:
-        best = path.maximum
-        where = (path.parameter(x) for x in (path.inside(best), best.low, best.high))
-        counts = (f"{len(path.local_maxima()):,}", f"{len(path.breaks):,}")
-        values = (f"{path.value:.4f}", f"{best.value:.4f}")
-        table.add_row(console.plain(str(path.measure)), *values, *(f"{x:.6g}" for x in where), *counts)
-    closely = paths[0].resolution
-    how = "exact" if closely == 0 else f"known to {closely:.2g}; a flip undone within a cell of the grid is not seen"
-    console.show(table, f"Steps are {how}.")
+    closely = {} if resolution is None else {"resolution": resolution}
+    if trail is not None:
+        if low is not None or high is not None or len(measure or []) > 1:
+            raise UsageError("--trail goes from epoch to epoch with one measure: no --from, --to or second -m")
+        return _show_trail(known, given, trail, (measure or [DEFAULT_MEASURE])[0], closely, top, outputs)
+    measures = measure or [DEFAULT_MEASURE, "AP"]
+    start = 0.0
+    if to_model is not None:
+        ends = [end if at is None else at for at, end in ((low, 0.0), (high, 1.0))]
+        axis, what = "x", f"from {model} (x = 0) to {to_model} (x = 1)"
+        other = _read_model(to_model)
+        with _following():
+            paths = [between(known, other, given, each, *ends, **closely) for each in measures]
+    else:
+        along: str | dict[str, float]
+        if direction is not None:
+            along, axis, what = _parsed_direction(direction), "x", f"along {direction}"
+        else:
+            along = axis = parameter or _only(known, "along which parameter? Give one with -p, or --direction")
+            start = _value(known, axis)
+            what = f"{axis}, now {start:.4g}"
+        between_ends = [None if end is None else end - start for end in (low, high)]
+        with _following():
+            paths = [trajectory_of(known, given, along, each, *between_ends, **closely) for each in measures]
+    _show_paths(paths, axis, start, f"{what}; {given.queries} queries")
 
     def chart() -> Any:
         from fliprank.report.plots import shown_range, trajectory_chart
 
-        return trajectory_chart(paths, name, *shown_range(paths), start=now, overlay=overlay)
+        return trajectory_chart(paths, axis, *shown_range(paths), start=start, overlay=overlay)
 
-    records = [
-        {"measure": str(path.measure), "from": one, "to": two, "value": value}
-        for path in paths
-        for one, two, value in zip(
-            path.parameter(path.edges[:-1]).tolist(),
-            path.parameter(path.edges[1:]).tolist(),
-            path.values.tolist(),
-            strict=True,
-        )
+    write_outputs(outputs, chart, [record for path in paths for record in _stretches(path, start)])
+
+
+def _following() -> Any:
+    from fliprank import console
+
+    return console.working("following the line")
+
+
+def _parsed_direction(text: str) -> dict[str, float]:
+    """title.w=1,body.w=-0.5"""
+    out: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, rate = part.strip().rpartition("=")
+        try:
+            out[name] = float(rate)
+        except ValueError:
+            name = ""
+        if not name:
+            raise UsageError(f"--direction {text}: expected name=rate,name=rate, such as title.w=1,body.w=-0.5")
+    return out
+
+
+def _show_paths(paths: list[ModelTrajectory], axis: str, start: float, title: str) -> None:
+    from rich.table import Table
+
+    from fliprank import console
+
+    table = Table(title=console.plain(title), title_justify="left")
+    for column in ("measure", "now", "best", f"at {axis}", "from", "to", "local optima", "steps"):
+        table.add_column(console.plain(column), justify="left" if column == "measure" else "right", overflow="fold")
+    for path in paths:
+        best = path.maximum
+        where = (start + x for x in (path.inside(best), best.low, best.high))
+        now = f"{path.value:.4f}" if path.low <= 0 <= path.high else "-"
+        values = (console.plain(str(path.measure)), now, f"{best.value:.4f}")
+        table.add_row(*values, *(f"{x:.6g}" for x in where), *path.counts())
+    note = "Steps are exact."
+    if paths[0].at_least:
+        note = f"Scores are not linear along this line: it was looked at in cells of {paths[0].resolution:.2g}. A flip"
+        note += " that is undone within a cell is not seen, so the numbers of optima and of steps are lower bounds."
+    if any(path.cut_off() for path in paths):
+        note += "\nCut off: best up to where the line is cut off; what follows may be better, so it is not counted."
+    console.show(table, note)
+
+
+def _stretches(path: ModelTrajectory, start: float) -> list[dict[str, Any]]:
+    """One record per stretch of a trajectory. `at_least`: there may be more of them."""
+    optima = dict.fromkeys(path.local_maxima(), "local") | dict.fromkeys(path.cut_off(), "cut off")
+    plateaus = (path.plateau(i) for i in range(len(path.values)))
+    return [
+        {
+            "measure": str(path.measure),
+            "from": start + each.low,
+            "to": start + each.high,
+            "value": each.value,
+            "optimum": optima.get(each, ""),
+            "at_least": path.at_least,
+        }
+        for each in plateaus
     ]
-    write_outputs(outputs, chart, records)
+
+
+def _show_trail(
+    model: Model, rows: Candidates, folder: Path, measure: str, closely: dict[str, float], top: int, outputs: list[Path]
+) -> None:
+    """Each epoch with its flips, and the flips that changed the measure most."""
+    from rich.table import Table
+
+    from fliprank import console
+    from fliprank.landscape import along_trail, read_trail
+
+    trail = read_trail(folder, model.params)
+    with _following():
+        legs = along_trail(model, trail, rows, measure, **closely)
+    title = f"{measure} along the trail, {len(legs)} steps; {rows.queries} queries"
+    table = Table(title=console.plain(title), title_justify="left")
+    for column in ("epoch", "before", "after", "change", "good flips", "bad flips", "gained", "lost", "by ties"):
+        table.add_column(column, justify="right")
+    for leg in legs:
+        least = "at least " if leg.path is not None and leg.path.at_least else ""
+        gains: list[float] = leg.path.flips.mean_gain.tolist() if leg.path is not None else []
+        values = (f"{leg.before:.4f}", f"{leg.after:.4f}", f"{leg.after - leg.before:+.4f}")
+        flips = (f"{least}{leg.good:,}", f"{least}{leg.bad:,}")
+        gained = (f"{sum(gain for gain in gains if gain * side > 0):+.4f}" for side in (1, -1))
+        table.add_row(str(leg.number), *values, *flips, *gained, f"{leg.tied:+.4f}" if abs(leg.tied) > 1e-9 else "")
+    console.show(table, *_largest_flips(legs, top))
+    write_outputs(outputs, None, [record for leg in legs for record in _flip_records(leg)])
+
+
+def _largest_flips(legs: list[Leg], top: int) -> list[Any]:
+    """The flips that changed the mean most, for better or worse."""
+    from rich.table import Table
+
+    from fliprank import console
+
+    ends = [(leg, flip) for leg in legs for flip in (*leg.flips[:top], *leg.flips[max(top, len(leg.flips) - top) :])]
+    ends.sort(key=lambda each: -abs(each[1].mean_gain))
+    if not top or not ends:
+        return []
+    table = Table(title="Flips that changed the mean most", title_justify="left")
+    for column in ("epoch", "query", "goes up", "goes down", "labels", "query's gain", "mean's gain"):
+        numeric = column in ("epoch", "query's gain", "mean's gain")
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for leg, flip in ends[:top]:
+        documents = (console.plain(flip.qid), console.plain(flip.up), console.plain(flip.down))
+        labels = _labels(flip.up_label, flip.down_label)
+        table.add_row(str(leg.number), *documents, labels, f"{flip.gain:+.4f}", f"{flip.mean_gain:+.5f}")
+    return [table]
+
+
+def _flip_records(leg: Leg) -> list[dict[str, Any]]:
+    """One record per flip of an epoch's step, or a single one without a flip if there was none."""
+    epoch = {"epoch": leg.number, "before": leg.before, "after": leg.after}
+    names = ("x", "qid", "up", "down", "up_label", "down_label", "kind", "gain", "mean_gain", "together")
+    least = {"at_least": leg.path is not None and leg.path.at_least}
+    flips: list[dict[str, Any]] = [{name: getattr(flip, name) for name in names} for flip in leg.flips]
+    return [epoch | flip | least for flip in flips or [dict.fromkeys(names)]]
+
+
+def _labels(up: float, down: float) -> str:
+    """2 over 0; - is unjudged."""
+    return " over ".join("-" if label != label else f"{label:g}" for label in (up, down))
 
 
 FLIPS_EXAMPLES = """
@@ -187,10 +329,10 @@ def flips(
     parameter: Annotated[
         list[str] | None, typer.Option("-p", "--parameter", help="A parameter; may be repeated. All by default.")
     ] = None,
-    measure: Annotated[str, typer.Option("-m", "--measure", help="What should gain.")] = MEASURE,
+    measure: Annotated[str, typer.Option("-m", "--measure", help="What should gain.")] = DEFAULT_MEASURE,
     nearest: Annotated[int, typer.Option(min=1, help="Flips to look at on either side of each parameter.")] = 20,
     top: Annotated[int, typer.Option(min=1, help="Flips to show.")] = 20,
-    resolution: Annotated[float, typer.Option(help="Where flips are not exact: the part of the line to find.")] = 1e-3,
+    resolution: Resolution = None,
     out: Out = None,
 ) -> None:
     """The flips around the model's parameters that would gain most, by query and document."""
@@ -204,17 +346,23 @@ def flips(
     if parameter is None:
         _check_effort(known)
     with console.working("looking for flips"):
-        found = flip_gains(known, given, parameter, measure, nearest=nearest, resolution=resolution)
+        closely = {} if resolution is None else {"resolution": resolution}
+        found = flip_gains(known, given, parameter, measure, nearest=nearest, **closely)
     table = Table(title=f"Flips that would gain most in {console.plain(measure)}", title_justify="left")
     for column in ("parameter", "now", "move past", "total", "query", "goes up", "goes down", "labels", "query's gain"):
         left = column in ("parameter", "query", "goes up", "goes down", "labels")
         table.add_column(console.plain(column), justify="left" if left else "right", overflow="fold")
     good = [row for row in found if row.gain > 0]
     for row in good[:top]:
-        labels = " over ".join("-" if label != label else f"{label:g}" for label in (row.up_label, row.down_label))
         numbers = (f"{row.start:.4g}", f"{row.value:.6g}", f"{row.total:+.5f}")
         documents = (console.plain(row.qid), console.plain(row.up), console.plain(row.down))
-        table.add_row(console.plain(row.parameter), *numbers, *documents, labels, f"{row.gain:+.4f}")
+        table.add_row(
+            console.plain(row.parameter),
+            *numbers,
+            *documents,
+            _labels(row.up_label, row.down_label),
+            f"{row.gain:+.4f}",
+        )
     console.show(table)
     told = f"{len(good):,} of the {len(found):,} nearest flips are good."
     console.show(f"{told} total: what the mean gains by all flips, good and bad, on the way past this one.")
@@ -222,9 +370,14 @@ def flips(
 
 
 def _read(model: Path, rows: Path) -> tuple[Model, Candidates]:
+    return _read_model(model), _read_rows(rows)
+
+
+def _read_model(path: Path) -> Model:
+    """The model of a folder, or of its folder `model`."""
     from fliprank.models import load_model
 
-    return load_model(model / "model" if (model / "model").is_dir() else model), _read_rows(rows)
+    return load_model(path / "model" if (path / "model").is_dir() else path)
 
 
 def _read_rows(path: Path) -> Candidates:
@@ -267,7 +420,7 @@ def _two(model: Model, given: list[str] | None) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def _grids(model: Model, names: tuple[str, str], spans: list[str], points: int) -> list[Any]:
+def _grids(model: Model, names: tuple[str, str], spans: list[str], points: int) -> dict[str, Any]:
     """The values of both parameters: between the ends given, else between the bounds."""
     import numpy as np
 
@@ -286,4 +439,4 @@ def _grids(model: Model, names: tuple[str, str], spans: list[str], points: int) 
         if name not in names or not low < high:
             raise UsageError(f"--range {text}: expected one of {names[0]} and {names[1]}, and a low below the high")
         ends[name] = (low, high)
-    return [np.linspace(*ends[name], points) for name in names]
+    return {name: np.linspace(*ends[name], points) for name in names}

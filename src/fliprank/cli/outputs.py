@@ -14,11 +14,11 @@ __all__ = ["check_outputs", "write_outputs"]
 
 
 def check_outputs(out: list[Path] | None, data_only: bool = False) -> list[Path]:
-    """The files to write; an error before any work where a name is none that can be written."""
+    """The files to write; raises before any work is done if the name of one has no ending that we can write."""
     endings = (".csv", ".json") if data_only else (".svg", ".png", ".html", ".csv", ".json")
     for path in out or []:
         if path.suffix not in endings:
-            raise UsageError(f"--out {path}: a name must end in {', '.join(endings)}")
+            raise UsageError(f"--out {path}: the name must end in {', '.join(endings)}")
         if path.suffix in (".svg", ".png", ".html"):
             from fliprank.report.plots import altair
 

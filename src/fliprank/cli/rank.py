@@ -34,7 +34,7 @@ def rank(
         Path | None, typer.Option(help="Instead of rows: the index that `tune` wrote, or its folder, ...")
     ] = None,
     queries: Annotated[Path | None, typer.Option(help="... and queries to search it for.")] = None,
-    depth: Annotated[int, typer.Option(min=1, help="With --index: documents a query.")] = 1000,
+    depth: Annotated[int, typer.Option(min=1, help="With --index: documents per query.")] = 1000,
     out: Annotated[Path, typer.Option(help="The TREC run to write; .gz is gzipped.")] = Path("run.trec"),
 ) -> None:
     """Rank rows, or the documents of an index, with a trained model, as a TREC run."""
@@ -52,13 +52,11 @@ def rank(
 
 
 def _of_rows(model: Model, path: Path) -> Run:
-    from fliprank.data.ids import Ids
     from fliprank.data.readers import read_candidates
     from fliprank.data.trec import Run
 
     given = read_candidates(path)
-    docids = given.docids if given.docids is not None else Ids.of([f"row{i + 1}" for i in range(len(given))])
-    return Run(given.offsets, given.qids, docids, model.score(given), "fliprank")
+    return Run(given.offsets, given.qids, given.document_ids(), model.score(given), "fliprank")
 
 
 def _of_index(model: Model, index: Path, queries: Path, depth: int) -> Run:

@@ -68,7 +68,7 @@ def read_beir(folder: StrPath, split: str = "test") -> Beir:
 
 
 def read_documents(path: StrPath) -> pl.DataFrame:
-    """A frame of a file of JSON objects, one a line, each with an `_id` of its own (as strings, also where numbers).
+    """A frame of a file of JSON objects, one per line, each with an `_id` of its own (always as a string).
 
     Fields are what polars makes of them: nested ones stay so, strings and other values in one field become strings.
     """
@@ -90,7 +90,7 @@ def read_documents(path: StrPath) -> pl.DataFrame:
 
 
 def find_split(root: StrPath, split: str) -> Path:
-    """The file of judgements of a split; an error lists the splits that there are."""
+    """The file of judgements of a split; raises with the splits that there are."""
     folder = Path(root) / "qrels"
     try:
         return resolve(folder / f"{split}.tsv")
@@ -120,7 +120,7 @@ def json_objects(path: StrPath) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def strict_json(text: bytes) -> Any:
-    """What the bytes say; NaN, infinities and numbers beyond all bounds, which JSON does not have, are errors."""
+    """What the bytes say; raises at NaN, infinities and numbers beyond all bounds, which JSON does not have."""
     return _STRICT.decode(text.decode())
 
 

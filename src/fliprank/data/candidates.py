@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fliprank.arrays import Floats, Ints, Matrix, frozen
-from fliprank.data.csr import bounds, span_indices
+from fliprank.data.csr import bounds, positions, span_indices
 from fliprank.data.ids import Ids, factorize, find_duplicates
 from fliprank.data.judgements import Judgements
 from fliprank.data.order import order_rows
@@ -100,11 +100,11 @@ class Candidates:
         """From arrays; the query of each row by `qid` (ids, sorted or not) or `group` (sizes of consecutive queries).
 
         Rows of a query that are not contiguous are brought together, queries in order of appearance, rows in the order
-        given; `group_rows(qid)` tells where each row went. Without either, all rows are one query.
+        given; `group_rows(qid)` says where each row went. Without either, all rows are one query.
         """
         values = np.asarray(labels, np.float64)
         if values.ndim != 1:
-            raise InputError(f"labels must be one number a row, not an array of shape {values.shape}")
+            raise InputError(f"labels must be one number per row, not an array of shape {values.shape}")
         if (qid is None) == (group is None) and qid is not None:
             raise UsageError("give the queries by qid= or by group=, not both")
         if qid is not None:
@@ -209,6 +209,10 @@ class Candidates:
         """What others computed from these candidates once and for all, by what it is."""
         return {}
 
+    def document_ids(self) -> Ids:
+        """The document ids; row1, row2, ... where there are none."""
+        return Ids.of([f"row{i + 1}" for i in range(len(self))]) if self.docids is None else self.docids
+
     def query_of_rows(self) -> Ints:
         """The number of each row's query."""
         return np.repeat(np.arange(self.queries), self.sizes)
@@ -248,11 +252,10 @@ class Candidates:
         values = np.asarray(scores, np.float64)
         if values.shape != self.labels.shape or np.isnan(values).any():
             raise InputError(
-                f"top needs one score a row ({len(self)} rows), none of them NaN; got shape {values.shape}"
+                f"top needs one score per row ({len(self)} rows), none of them NaN; got shape {values.shape}"
             )
         order = order_rows(values, self.offsets, self.docids)
-        rank = np.arange(len(self)) - np.repeat(self.offsets[:-1], self.sizes)
-        return self.take(order[rank < n])
+        return self.take(order[positions(self.offsets) < n])
 
     def split(self, *shares: float, seed: int = 0) -> tuple[Candidates, ...]:
         """Part the queries at random: `split(0.6, 0.2, 0.2)` gives train, validation and test.
@@ -287,7 +290,7 @@ class Candidates:
             ("queries", f"{self.queries:,}"),
             ("without a relevant row", f"{int((relevant == 0).sum()):,}"),
             ("rows", f"{len(self):,}"),
-            ("rows a query", f"{sizes.min()} to {sizes.max()}, mean {sizes.mean():.1f}" if self.queries else "-"),
+            ("rows per query", f"{sizes.min()} to {sizes.max()}, mean {sizes.mean():.1f}" if self.queries else "-"),
             ("unjudged rows", f"{int((~judged).sum()):,}"),
             ("judged, not among the rows", f"{len(self.missed_labels):,}"),
         ]
@@ -378,7 +381,7 @@ def _numbers(frame: Any, name: str) -> Floats:
 
 
 def _first_infinite(features: Matrix) -> int:
-    """The first row with an infinite feature, or -1; looks at a part at a time, to stay small."""
+    """The first row with an infinite feature, or -1; looks at one part at a time, to need little memory."""
     for start in range(0, len(features), 1 << 16):
         bad = np.isinf(features[start : start + (1 << 16)]).any(axis=1)
         if bad.any():

@@ -37,7 +37,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 def resolve(path: StrPath) -> Path:
-    """`path`, or `path`.gz where only that exists; an error where neither does."""
+    """`path`, or `path`.gz where only that exists; raises if neither does."""
     given = Path(path)
     for candidate in (given, given.with_name(given.name + ".gz")):
         if candidate.is_file():
@@ -149,7 +149,7 @@ def _renamed(target: Path) -> Iterator[IO[bytes]]:
 
 
 def check_writable(path: StrPath, *, folder: bool = False) -> None:
-    """An error, before any work, where the file (or folder) `path` can't be written, nor folders be made for it."""
+    """Raise, before any work is done, if the file (or folder) `path` can't be written or its folders can't be made."""
     place = Path(path)
     if place.is_dir() and not folder:
         raise InputError("is a folder, not a file to write", path=path)

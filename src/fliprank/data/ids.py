@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from fliprank.arrays import Bytes, Int32s, Ints, frozen
 from fliprank.kernels import kernel, parallel_kernel, prange
 
-__all__ = ["Ids", "compare_ids", "factorize", "find_duplicates", "match"]
+__all__ = ["Ids", "compare_ids", "factorize", "find_duplicates", "locate", "match"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +133,15 @@ def match(ids: Ids, offsets: Ints, other: Ids, other_offsets: Ints, partner: Int
         frozen(other_offsets, np.int64),
         frozen(partner, np.int64),
     )
+
+
+def locate(ids: Ids, other: Ids) -> Ints:
+    """For each of `ids` the index of the equal id among `other`, which differ from each other, or -1.
+
+    >>> locate(Ids.of(["b", "x"]), Ids.of(["a", "b"])).tolist()
+    [1, -1]
+    """
+    return match(ids, np.array([0, len(ids)]), other, np.array([0, len(other)]), np.zeros(1, np.int64))
 
 
 @kernel

@@ -58,11 +58,11 @@ class Judgements:
         return len(self.offsets) - 1
 
     def spread(self, values: ArrayLike) -> Floats:
-        """One value a query as one value an entry."""
+        """One value per query as one value per entry."""
         return np.repeat(np.asarray(values, np.float64), np.diff(self.offsets))
 
     def total(self, values: ArrayLike) -> Floats:
-        """The sum over each query of one value an ideal label."""
+        """The sum over each query of one value per ideal label."""
         out: NDArray[Any] = np.bincount(self.owner, weights=np.asarray(values, np.float64), minlength=self.queries)
         return out
 

@@ -1,4 +1,6 @@
-"""LETOR and SVMlight files: `label qid:Q 1:v 2:v ... #docid = D`, a row a line, dense or sparse, plain or gzipped.
+"""LETOR and SVMlight files: `label qid:Q 1:v 2:v ... #docid = D`, one row per line, dense or sparse, plain or gzipped.
+
+The label -1 stands for "not judged", as in LETOR's semi-supervised files and in what `write_letor` writes.
 
 Read in chunks of whole lines, whose rows are parsed in parallel straight into the one float32 matrix; that matrix grows
 in place, so little more than it is ever held. What was parsed is kept beside the file and memory-mapped the next time.
@@ -41,6 +43,8 @@ from fliprank.data.letor_lines import (
     RAGGED_QID,
     SPOT,
     WIDEST,
+    Options,
+    Parsed,
     find_rows,
     parse_row,
     parse_rows,
@@ -57,25 +61,33 @@ Missing = Literal["error", "min", "zero", "nan"]
 CHUNK = 1 << 20
 LINE = "a line is: label qid:Q 1:v 2:v ... #docid = D"
 BLANKS = " \t\n\v\f\r"
-FORMAT = "letor 1"
+FORMAT = "letor 2"
 """Goes up when the same file is to give other candidates: what older versions cached is then parsed again."""
+BINARY = (
+    "{path}: all labels are -1 or 1; the {count:,} rows labelled -1 were taken as not judged (if they are judged not "
+    "relevant, write 0, or read_letor(..., unjudged=None))"
+)
 FEW = 16
+UNJUDGED = -1.0
+"""The label of a row that nobody judged."""
 
 
 def read_letor(
     path: StrPath,
     *,
-    unjudged: float | None = None,
+    unjudged: float | None = UNJUDGED,
     missing: Missing = "error",
     n_features: int | None = None,
     cache: bool = True,
 ) -> Candidates:
     """Read a LETOR or SVMlight file; where its lines have no qid, group sizes come from `<file>.query`.
 
-    Rows with the label `unjudged` get the label NaN. `missing` says what a value NULL or nan stands for: an error, the
-    smallest value of that feature in the same query (as in LETOR's own normalisation; 0 where there is none), zero, or
-    NaN. Features are numbered from 1; `n_features` fixes how many there are, otherwise the largest index does. A value
-    too large for float32 becomes the largest float32, with a warning.
+    Rows with the label `unjudged` (-1) were not judged and get the label NaN; `unjudged=None` takes every label as it
+    stands. A file whose only labels are -1 and 1 may follow SVMlight's binary convention, in which -1 is a judgement:
+    a warning says how it was read. `missing` says what a value NULL or nan stands for: an error, the smallest value of
+    that feature in the same query (as in LETOR's own normalisation; 0 where there is none), zero, or NaN. Features are
+    numbered from 1; `n_features` fixes how many there are, otherwise the largest index does. A value too large for
+    float32 becomes the largest float32, with a warning.
     """
     if missing not in ("error", "min", "zero", "nan"):
         raise UsageError(f"missing must be error, min, zero or nan, not {missing!r}")
@@ -89,25 +101,29 @@ def read_letor(
 
     key = f"{FORMAT} {unjudged!r} {missing} {n_features} {content_digest(sizes) if sizes.is_file() else None}"
     rows, warning = cached(source, key, parse) if cache else parse()
-    if warning:
-        warnings.warn(warning, UserWarning, stacklevel=2)
+    for line in warning.splitlines():
+        warnings.warn(line, UserWarning, stacklevel=2)
     return rows
 
 
-def write_letor(path: StrPath, candidates: Candidates) -> None:
+def write_letor(path: StrPath, candidates: Candidates, *, unjudged: float | None = UNJUDGED) -> None:
     """Write candidates as a LETOR file, gzipped for a name in .gz; `read_letor` gives the same labels, ids, features.
 
     All features are written, in as few digits as tell each float32 from its neighbours. An unjudged row gets the label
-    -1 (read it with `unjudged=-1`). The format has no place for missed labels, feature names and term statistics.
+    `unjudged` (-1), which no judged row may have; with `unjudged=None` there may be no unjudged row. The format has no
+    place for missed labels, feature names and term statistics.
     """
     import polars as pl  # takes longer to import than most files to read
 
     judged = ~np.isnan(candidates.labels)
-    if not judged.all() and (candidates.labels == -1).any():
-        raise InputError("label -1 would stand for unjudged rows, but some rows are judged -1", path=path)
+    if unjudged is None and not judged.all():
+        raise InputError("some rows are not judged, and unjudged=None leaves no label for them", path=path)
+    if unjudged is not None and (candidates.labels == unjudged).any():
+        hint = "write_letor and read_letor with unjudged=None take every label as it stands"
+        raise InputError(f"label {unjudged:g} stands for unjudged rows, but some are judged so", path=path, hint=hint)
     qid = pl.Series([f" qid:{word}" for word in _words(candidates.qids, "query", BLANKS + "#", path)], dtype=pl.String)
     docids = None if candidates.docids is None else _words(candidates.docids, "document", BLANKS, path)
-    levels, level_of_row = np.unique(np.where(judged, candidates.labels, -1), return_inverse=True)
+    levels, level_of_row = np.unique(np.where(judged, candidates.labels, unjudged or 0.0), return_inverse=True)
     label = pl.Series(levels, dtype=pl.Float64).cast(pl.String).str.strip_suffix(".0")
     query_of_row, matrix = candidates.query_of_rows(), candidates.features
     width = 0 if matrix is None else matrix.shape[1]
@@ -127,7 +143,7 @@ def write_letor(path: StrPath, candidates: Candidates) -> None:
 
 
 def _words(ids: Ids, kind: str, breaks: str, path: StrPath) -> list[str]:
-    """The ids as strings; an error where one would not be read back as it is."""
+    """The ids as strings; raises if one would not be read back as it is."""
     for text in (words := ids.tolist()):
         if not text or not set(breaks).isdisjoint(text):
             raise InputError(f"{kind} id {text!r} can't be written", path=path, hint="an id has no blanks, a qid no #")
@@ -155,7 +171,7 @@ class _Table:
     def resize(self, rows: int, width: int, line: int) -> Matrix:
         """Make room for `rows` in all, of at least `width` features: gives the part after the rows that are there.
 
-        To realloc a large block moves pages, not bytes: the matrix is never held twice.
+        Reallocating a large block moves pages, not bytes: the matrix is never held twice.
         """
         width = max(width, self.width)
         try:
@@ -174,7 +190,7 @@ class _Table:
 def _parse(
     source: Path, sizes: Path, unjudged: float | None, missing: Missing, n_features: int | None
 ) -> tuple[Candidates, str]:
-    """The candidates of a file, and a warning or an empty string."""
+    """The candidates of a file, and warnings, one per line."""
     table, line = _Table(source, n_features or 0), 1
     for chunk in read_chunks(source, CHUNK):
         buffer = np.frombuffer(chunk, np.uint8)
@@ -187,8 +203,12 @@ def _parse(
         raise InputError("the file has no rows", path=source, hint=LINE)
     offsets, qids, order = _group(table) if table.runs else _read_groups(sizes, source, table.rows)
     labels = np.concatenate(table.labels)
+    said = []
     if unjudged is not None:
-        labels[labels == unjudged] = np.nan
+        unlabelled = labels == unjudged
+        if unjudged == UNJUDGED and set(np.unique(labels).tolist()) == {-1.0, 1.0}:
+            said.append(BINARY.format(path=source, count=int(unlabelled.sum())))
+        labels[unlabelled] = np.nan
     docids = Ids.concat(table.docids) if table.docids else None
     features = table.flat.reshape(table.rows, table.width)
     if order is not None:
@@ -197,21 +217,23 @@ def _parse(
     if missing == "min":
         _fill_minimum(features, offsets)
     rows = Candidates(offsets, labels, qids, docids, features if table.width else None).validated(str(source))
-    warning = f"{source}, line {table.clamped_line}: the first of {table.clamped:,} values cut to the range of float32"
-    return rows, warning if table.clamped else ""
+    if table.clamped:
+        first = f"{source}, line {table.clamped_line}"
+        said.append(f"{first}: the first of {table.clamped:,} values cut to the range of float32")
+    return rows, "\n".join(said)
 
 
 def _add_rows(table: _Table, buffer: Bytes, starts: Ints, lines: Ints, missing: Missing, limit: int) -> None:
     """Parse the rows at `starts` of a chunk into the table; `lines` are their line numbers."""
-    options = 0.0 if missing == "zero" else np.nan, missing == "error", limit
+    options = Options(0.0 if missing == "zero" else np.nan, missing == "error", limit)
     labels, facts, fits = np.empty(len(starts)), np.zeros((len(starts), 8), np.int64), False
     for r in range(0 if table.rows else min(FEW, len(starts))):  # these nearly always tell how many features there are
-        parse_row(buffer, starts[r], table.flat, *options, labels, facts, r)
+        parse_row(buffer, starts[r], table.flat, options, Parsed(labels, facts), r)
     while not fits:  # where they do not, the chunk is parsed again
         widest = facts[:, WIDEST]
         matrix = table.resize(table.rows + len(starts), int(widest.max()), int(lines[widest.argmax()]))
         facts = np.zeros_like(facts)
-        parse_rows(buffer, starts, matrix, *options, labels, facts)
+        parse_rows(buffer, starts, matrix, options, Parsed(labels, facts))
         fits = facts[:, WIDEST].max() <= table.width
     _check_rows(table, buffer, lines, facts, limit)
     table.rows += len(starts)
@@ -252,10 +274,10 @@ def _group(table: _Table) -> tuple[Ints, Ids, Ints | None]:
 
 
 def _read_groups(path: Path, source: Path, rows: int) -> tuple[Ints, Ids, None]:
-    """The same from the side file: the number of rows of each query, one a line."""
+    """The same from the side file: the number of rows of each query, one per line."""
     if not path.is_file():
         hint = (
-            f"start each line with: label qid:Q, or write the number of rows of each query, one a line, to {path.name}"
+            f"start each line with: label qid:Q, or write the rows of each query, one number per line, to {path.name}"
         )
         raise InputError("no line has a qid", path=source, hint=hint)
     sizes = []

@@ -5,6 +5,8 @@ A chunk ends with a newline, so a scan that stops at one needs no other bound.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from fliprank.arrays import Bytes, Floats, Ints, Matrix
@@ -27,6 +29,8 @@ __all__ = [
     "RAGGED_QID",
     "SPOT",
     "WIDEST",
+    "Options",
+    "Parsed",
     "find_rows",
     "parse_row",
     "parse_rows",
@@ -55,8 +59,8 @@ LABEL, EMPTY_QID, FEATURE, VALUE, INDEX_0, BEYOND, TWICE, RAGGED_QID, RAGGED_DOC
 
 
 CODE, SPOT, WIDEST, CLAMPED, QID, QID_STOP, DOCID, DOCID_STOP = range(8)
-"""The columns of `facts`, what is learned of each row besides label and features. CODE is that of its defect (0: none),
-which is at byte SPOT; WIDEST is its largest index; CLAMPED counts values; an id is the bytes up to its STOP."""
+"""The columns of `facts`. CODE is that of the row's defect (0: none), which is at byte SPOT; WIDEST is its largest
+index; CLAMPED counts values beyond float32; an id is the bytes up to its STOP."""
 
 
 @kernel
@@ -102,20 +106,33 @@ def find_rows(buffer: Bytes, ends: Ints) -> tuple[Ints, Ints]:
     return starts[:count], lines[:count]
 
 
+class Options(NamedTuple):
+    """What NULL and nan stand for (`strict`: they are a defect), and the largest index that a feature may have."""
+
+    absent: float
+    strict: bool
+    limit: int
+
+
+class Parsed(NamedTuple):
+    """What is learned of each row besides its features: its label, and the columns of `facts`."""
+
+    labels: Floats
+    facts: Ints
+
+
 @parallel_kernel
-def parse_rows(
-    buffer: Bytes, starts: Ints, matrix: Matrix, absent: float, strict: bool, limit: int, labels: Floats, facts: Ints
-) -> None:
+def parse_rows(buffer: Bytes, starts: Ints, matrix: Matrix, options: Options, out: Parsed) -> None:
+    facts = out.facts  # Numba drops what a parallel loop writes to a field of a tuple
     for r in prange(len(starts)):
-        code, spot = parse_row(buffer, starts[r], matrix[r], absent, strict, limit, labels, facts, r)
+        code, spot = parse_row(buffer, starts[r], matrix[r], options, out, r)
         facts[r, CODE], facts[r, SPOT] = code, spot
 
 
 @kernel
-def parse_row(
-    buffer: Bytes, i: int, row: Matrix, absent: float, strict: bool, limit: int, labels: Floats, facts: Ints, r: int
-) -> tuple[int, int]:
-    """Parse the line from `i` into `row`, as far as it is wide, and `facts`: (0, 0) or (defect, where)."""
+def parse_row(buffer: Bytes, i: int, row: Matrix, options: Options, out: Parsed, r: int) -> tuple[int, int]:
+    """Parse the line from `i` into `row`, as far as it is wide, and into `out` at r: (0, 0) or (defect, where)."""
+    labels, facts = out.labels, out.facts
     stop = word_end(buffer, i, HASH)
     labels[r], valid = parse_float(buffer, i, stop)
     if not valid or np.isinf(labels[r]):
@@ -130,15 +147,15 @@ def parse_row(
     while buffer[i] != NEWLINE and buffer[i] != HASH:
         index, colon = _parse_index(buffer, i)
         stop = word_end(buffer, colon, HASH)
-        if index <= 0 or index > limit:
+        if index <= 0 or index > options.limit:
             return (FEATURE if index < 0 else INDEX_0 if index == 0 else BEYOND), i
         value, valid = parse_float(buffer, colon + 1, stop)
         single = np.float32(value)
         if not valid:
             null = _begins(buffer, colon + 1, NULL) and stop == colon + 5
-            if strict or not (null or (_begins(buffer, colon + 1, NAN) and stop == colon + 4)):
+            if options.strict or not (null or (_begins(buffer, colon + 1, NAN) and stop == colon + 4)):
                 return VALUE, i
-            single = np.float32(absent)
+            single = np.float32(options.absent)
         elif np.isinf(single):
             single = LARGEST if value > 0 else -LARGEST
             facts[r, CLAMPED] += 1

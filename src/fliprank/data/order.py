@@ -66,7 +66,7 @@ def sort_rows(
         word = bits[low + i]
         if scores[low + i] == 0.0:
             word = np.uint64(0)  # -0.0 is 0.0
-        # Bits of negative numbers fall as the number rises; flip them, and all others' sign, and then turn about.
+        # Bits of negative numbers fall as the number rises; flip them, and the sign of the others, then invert all.
         ordered = ~word if word >> np.uint64(63) else word | np.uint64(1 << 63)
         keys[i] = (~ordered & ~place) | np.uint64(i)
     sort_words(keys, other)

@@ -1,4 +1,4 @@
-"""Candidates in Parquet files: columns qid, docid, label (null where unjudged) and one for each feature.
+"""Candidates in Parquet files: columns qid, docid, label (null where nobody judged the row) and one per feature.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -40,7 +40,7 @@ def read_parquet(path: StrPath, **columns: Any) -> Candidates:
 
 
 def write_parquet(path: StrPath, candidates: Candidates) -> None:
-    """Write the rows; queries without rows, labels of documents not among the rows and term statistics stay behind."""
+    """Write the rows, without queries that have none, labels of documents not among them, and term statistics."""
     qid = pl.Series("qid", candidates.qids.compact().tolist(), pl.String)
     columns = [qid.gather(candidates.query_of_rows())]
     if candidates.docids is not None:

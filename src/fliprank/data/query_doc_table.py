@@ -43,7 +43,7 @@ def grouped(qid: Ids, docid: Ids, numbers: Floats, path: StrPath | None = None) 
 
 
 def _check_unique(qids: Ids, docids: Ids, offsets: Ints, path: StrPath | None = None) -> None:
-    """Raise an error at the first document that its query has already."""
+    """Raise at the first document that its query has already."""
     twice = find_duplicates(docids, offsets)
     if (twice >= 0).any():
         query = int(np.where(twice >= 0, docids.start[twice], np.iinfo(np.int64).max).argmin())

@@ -131,10 +131,10 @@ def _aligned(position: int) -> int:
 
 
 def cached(source: Path, key: str, parse: Callable[[], tuple[Candidates, str]]) -> tuple[Candidates, str]:
-    """The candidates that `parse` makes of `source`, and its note: from the cache beside `source` where that is good.
+    """The candidates that `parse` makes of `source`, and its note: from the cache beside it if that is up to date.
 
-    `key` tells apart what different options make of one file; the last one is kept. Where the folder can't be written
-    to, or the source changes while it is parsed, there is no cache.
+    `key` tells apart what different options make of one file; only the last one is kept. If the folder can't be
+    written to, or the source changes while it is parsed, no cache is written.
     """
     try:
         if (found := _load(source, key)) is not None:
@@ -221,7 +221,7 @@ def _to_arrays(rows: Candidates) -> Arrays:
 
 
 def _from_arrays(arrays: Arrays) -> Candidates:
-    """The candidates of `_to_arrays`; an error where these arrays can't be any. Values are not looked at."""
+    """The candidates of `_to_arrays`; raises if these arrays can't be any. Values are not checked."""
     if any(f"{array.dtype.str[1:]} {array.ndim}" != KINDS.get(name) for name, array in arrays.items()):
         raise InputError("these are not the arrays of candidates")
     ids = {}

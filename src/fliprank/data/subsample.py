@@ -4,7 +4,7 @@ How many to draw, in the papers:
 
     subsample(rows, rng)                                  as many as are rated, at most 30 (SoftRank, section 4.1)
     subsample(rows, rng, times=3, at_most=None)           three times the labelled (nested ranker, section 4)
-    subsample(rows, rng, "average", at_most=None)         the average number rated a query (Taylor et al. 2006, 3.1)
+    subsample(rows, rng, "average", at_most=None)         the average number rated per query (Taylor et al. 2006, 3.1)
     subsample(rows, rng, 1000)                            1000 in each query (nested ranker: validation)
 
 >>> nan = float("nan")
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from fliprank.arrays import Ints
 from fliprank.data.candidates import Candidates
+from fliprank.data.csr import positions
 from fliprank.errors import UsageError
 
 __all__ = ["subsample", "subsample_by_spec"]
@@ -54,17 +55,22 @@ def subsample(
 
 
 def subsample_by_spec(candidates: Candidates, sample: float | str | None, rng: int | np.random.Generator) -> Candidates:
-    """`subsample` by a word from the command line: "rated", or how many unlabelled rows a labelled one; None: all."""
+    """`subsample` by what the command line says; None keeps all rows.
+
+    "rated" draws as many unlabelled rows as the query has labelled ones, at most 30 (SoftRank); "average" as many as
+    queries have labelled on average (Taylor et al. 2006); a number draws so many for each labelled row.
+    """
     if sample is None:
         return candidates
     if sample == "rated":
         return subsample(candidates, rng)
+    if sample == "average":
+        return subsample(candidates, rng, "average", at_most=None)
     try:
         times = float(sample)
     except ValueError:
-        raise UsageError(
-            f"sample={sample!r}: it is 'rated', or how many unlabelled rows to draw a labelled one"
-        ) from None
+        known = "'rated', 'average', or a number of unlabelled rows per labelled one"
+        raise UsageError(f"sample={sample!r}: expected {known}") from None
     return subsample(candidates, rng, times=times, at_most=None)
 
 
@@ -88,6 +94,5 @@ def _wanted(
 def _draw(rows: Ints, query: Ints, wanted: Ints, rng: int | np.random.Generator) -> Ints:
     """At random and without repetition, `wanted[q]` of the rows of each query q; `query` rises."""
     shuffled = np.lexsort((np.random.default_rng(rng).random(len(rows)), query))
-    first = np.searchsorted(query, np.arange(len(wanted)))
-    place = np.arange(len(rows)) - first[query]
+    place = positions(np.searchsorted(query, np.arange(len(wanted) + 1)))
     return rows[shuffled[place < wanted[query]]]

@@ -1,4 +1,4 @@
-"""Term statistics as JSON lines: one line a pair of query and document, with all that BM25F needs to score it.
+"""Term statistics as JSON lines: one line per pair of query and document, with all that BM25F needs to score it.
 
 A line holds `qid`, `docid`, `label` (null or absent: unjudged), `terms` and their `idf`, `tf` (for each field the
 frequency of each term), `length` (of each field) and, where there are any, `features` by name. It may also hold `count`

@@ -19,8 +19,8 @@ import numpy as np
 
 from fliprank.arrays import Bytes, Floats, Ints, frozen
 from fliprank.data.candidates import Candidates
-from fliprank.data.columns import count_lines, cut_lines, line_end, parse_columns
-from fliprank.data.csr import bounds, span_indices
+from fliprank.data.columns import Columns, Layout, count_lines, cut_lines, line_end, parse_columns
+from fliprank.data.csr import bounds, positions, span_indices
 from fliprank.data.files import StrPath, atomic_write, read_bytes
 from fliprank.data.ids import Ids, match
 from fliprank.data.order import order_rows
@@ -36,15 +36,15 @@ from fliprank.data.query_doc_table import (
 )
 from fliprank.errors import InputError, UsageError
 
-__all__ = ["JudgedRun", "Qrels", "Run", "judge", "read_qrels", "read_run", "write_qrels", "write_run"]
+__all__ = ["JudgedRun", "Qrels", "Run", "judge", "judge_rows", "read_qrels", "read_run", "write_qrels", "write_run"]
 
 
 @dataclass(frozen=True, eq=False)
 class Qrels:
     """Judgements: query q owns `docids` and `labels` of rows `offsets[q]:offsets[q + 1]`.
 
-    A negative label says "not judged", as in trec_eval: such rows are left out, and `unjudged` counts them; their query
-    stays, be it without rows.
+    A negative label says "not judged", as in trec_eval: such rows are left out, and `unjudged` counts them. Their query
+    stays, even if it has no rows left.
     """
 
     offsets: Ints
@@ -174,21 +174,46 @@ def judge(qrels: Qrels, run: Run, *, missing: Literal["zero", "skip"] = "zero") 
     return JudgedRun(candidates, scores, len(run.qids) - shared, len(found) - shared)
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """The columns of a line: how many there may be, and which hold the document and the number. The query is first."""
+def judge_rows(rows: Candidates, run: Run, name: str = "the run") -> JudgedRun:
+    """The rows that the run retrieved, with its scores; queries as in `rows`, and all of them.
 
-    least: int
-    most: int
-    document: int
-    number: int
+    Documents go by their ids, or as row1, row2, ... where the rows have none. Judged rows that the run lacks go to
+    `missed_labels`. Raises if the run, called `name` in the message, has documents that are not among the rows.
+    """
+    queries = match(rows.qids, np.array([0, rows.queries]), run.qids, np.array([0, len(run.qids)]), np.zeros(1, int))
+    found = np.flatnonzero(queries >= 0)
+    if not len(found):
+        hint = f"the rows have {examples(rows.qids)}, the run {examples(run.qids)}"
+        raise InputError(f"the rows and {name} have no query in common", hint=hint)
+    ids, order = rows.document_ids(), span_indices(run.offsets, queries[found])
+    docids, scores = run.docids.take(order), run.scores[order]
+    row = match(docids, bounds(np.diff(run.offsets)[queries[found]]), ids, rows.offsets, found)
+    if (row < 0).any():
+        first = int((row < 0).argmax())
+        query = rows.qids[int(found[np.searchsorted(np.cumsum(np.diff(run.offsets)[queries[found]]), first, "right")])]
+        count, hint = int((row < 0).sum()), f"the rows have {examples(ids)}"
+        raise InputError(f"{count} documents of {name} are not among the rows: {docids[first]}", query=query, hint=hint)
+    by_row = np.full(len(rows), np.nan)
+    by_row[row] = scores
+    kept = ~np.isnan(by_row)
+    counts = len(run.qids) - len(found), rows.queries - len(found)
+    return JudgedRun(rows if kept.all() else rows.take(kept), frozen(by_row[kept], np.float64), *counts)
+
+
+@dataclass(frozen=True)
+class _Format:
+    """A kind of file: the layout of its lines, what its number is, and what to say of a line that does not fit."""
+
+    layout: Layout
     kind: str
     hint: str
 
 
-_QRELS = _Layout(4, 4, 2, 3, "label", "a line is: qid iteration docno label; three columns need the header of BEIR")
-_BEIR = _Layout(3, 3, 1, 2, "label", "a line is: query-id corpus-id score")
-_RUN = _Layout(5, 6, 2, 4, "score", "a line is: qid Q0 docno rank score tag")
+_QRELS = _Format(
+    Layout(4, 4, 2, 3), "label", "a line is: qid iteration docno label; three columns need the header of BEIR"
+)
+_BEIR = _Format(Layout(3, 3, 1, 2), "label", "a line is: query-id corpus-id score")
+_RUN = _Format(Layout(5, 6, 2, 4), "score", "a line is: qid Q0 docno rank score tag")
 _BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
 _BOM = b"\xef\xbb\xbf"
 
@@ -230,7 +255,7 @@ def write_run(path: StrPath, run: Run) -> None:
     Scores are written with the fewest digits that read back as the same number; gzipped for a name in .gz.
     """
     rows = order_rows(run.scores, run.offsets, run.docids)
-    ranks = np.arange(1, len(run) + 1) - np.repeat(run.offsets[:-1], np.diff(run.offsets))
+    ranks = positions(run.offsets) + 1
     tag = "_".join(run.name.split()) or "run"
 
     def lines(qids: list[str], docids: list[str], part: slice) -> Iterator[str]:
@@ -244,7 +269,7 @@ def write_run(path: StrPath, run: Run) -> None:
 def _write(
     path: StrPath, table: Qrels | Run, rows: Ints, lines: Callable[[list[str], list[str], slice], Iterator[str]]
 ) -> None:
-    """Write `lines(query ids, document ids, part)` of the table's rows, a part at a time."""
+    """Write `lines(query ids, document ids, part)` of the table's rows, one part at a time."""
     for kind, ids in (("query", table.qids), ("document", table.docids)):
         if (bad := first_unfit(*ids.arrays)) >= 0:
             raise InputError(
@@ -265,37 +290,37 @@ def _open(path: StrPath) -> tuple[Bytes, int]:
     return buffer, len(_BOM) if buffer[:3].tobytes() == _BOM else 0
 
 
-def _read(path: StrPath, buffer: Bytes, begin: int, layout: _Layout) -> tuple[Ints, Ids, Ids, Floats]:
+def _read(path: StrPath, buffer: Bytes, begin: int, kind: _Format) -> tuple[Ints, Ids, Ids, Floats]:
     """Offsets, query ids, document ids and numbers of the lines from `begin` on, grouped by query."""
     cuts = cut_lines(buffer, begin, 1 + (len(buffer) >> 20))
     limits = bounds(count_lines(buffer, cuts))
     lines = int(limits[-1])
-    starts, lengths, numbers = np.empty((2, lines), np.int64), np.empty((2, lines), np.int32), np.empty(lines)
-    used, bad = parse_columns(
-        buffer, cuts, limits, layout.least, layout.most, layout.document, layout.number, starts, lengths, numbers
-    )
+    out = Columns(np.empty((2, lines), np.int64), np.empty((2, lines), np.int32), np.empty(lines))
+    used, bad = parse_columns(buffer, cuts, limits, kind.layout, out)
     if (bad >= 0).any():
-        _complain(path, buffer, int(bad[bad >= 0][0]), layout)
+        _complain(path, buffer, int(bad[bad >= 0][0]), kind)
+    starts, lengths, numbers = out
     if used.sum() < lines:  # blank lines left gaps at the ends of pieces
         rows = np.repeat(limits[:-1] - bounds(used)[:-1], used) + np.arange(used.sum())
         starts, lengths, numbers = starts[:, rows], lengths[:, rows], numbers[rows]
     if not len(numbers):
-        raise InputError("the file has no lines of data", path=path, hint=layout.hint)
+        raise InputError("the file has no lines of data", path=path, hint=kind.hint)
     qid, docid = (Ids(buffer, starts[i], lengths[i]) for i in (0, 1))
     return grouped(qid, docid, numbers, path)
 
 
-def _complain(path: StrPath, buffer: Bytes, begin: int, layout: _Layout) -> NoReturn:
+def _complain(path: StrPath, buffer: Bytes, begin: int, kind: _Format) -> NoReturn:
     """Say what is wrong with the line that begins at `begin`."""
     columns = [column.decode() for column in buffer[begin : line_end(buffer, begin)].tobytes().split()]
     line, query = line_at(buffer, begin), None
+    layout = kind.layout
     if layout.least <= len(columns) <= layout.most:
         query = columns[0]
-        message = f"{layout.kind} {columns[layout.number][:60]!r} is not a finite number"
+        message = f"{kind.kind} {columns[layout.number][:60]!r} is not a finite number"
     else:
         wanted = f"{layout.least} or {layout.most}" if layout.least < layout.most else f"{layout.least}"
         message = f"expected {wanted} columns, found {len(columns)}"
-    raise InputError(message, path=path, line=line, query=query, hint=layout.hint)
+    raise InputError(message, path=path, line=line, query=query, hint=kind.hint)
 
 
 def _tag(buffer: Bytes, position: int) -> str:

@@ -1,8 +1,8 @@
 """What each stage of a cascade does: the tables and figures of Matveeva et al. 2006 as data.
 
 Tables 2, 4, 6: `after_stages`, with intervals, tests and what each cut loses. Tables 3, 7: `reshuffled`. Figure 4:
-`epoch_curves`, the measure beside the pairs in the right order after each epoch. Figure 5: `label_moves`. Figure 6:
-`top_labels`. Figure 7: `good_at_ranks`. Pictures of them: `report/cascade_plots.py`.
+`epoch_curves`, the measure and the share of pairs in the right order after each epoch. Figure 5: `label_moves`.
+Figure 6: `top_labels`. Figure 7: `good_at_ranks`. `report/cascade_plots.py` draws them.
 
 >>> from fliprank.models import Linear
 >>> x = np.array([[3, 0], [2, 1], [1, 2], [0, 3]], float)
@@ -18,8 +18,8 @@ Tables 2, 4, 6: `after_stages`, with intervals, tests and what each cut loses. T
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,14 +27,17 @@ from numpy.typing import ArrayLike
 from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
 from fliprank.data.order import order_rows
+from fliprank.defaults import DEFAULT_MEASURE, DEFAULT_OBJECTIVE
 from fliprank.errors import UsageError
 from fliprank.experiment.significance import bootstrap_interval, randomisation
-from fliprank.experiment.telescope import telescope
-from fliprank.experiment.training import DEFAULT_MEASURE, train
+from fliprank.experiment.telescope import options_by_stage, telescope
+from fliprank.experiment.training import train
 from fliprank.measures import Measure, parse_measure
-from fliprank.measures.ranking import Ranking
 from fliprank.models import Model
 from fliprank.models.cascade import Cascade
+from fliprank.models.trees import Trees
+from fliprank.objectives import parse_objective
+from fliprank.optimize.methods import METHODS, Method, make_method
 
 __all__ = [
     "AfterStage",
@@ -52,11 +55,17 @@ __all__ = [
 ]
 
 
+BISECTIONS = 60
+"""Halvings of a range of values: enough for the last bit."""
+
+
 @dataclass(frozen=True, eq=False)
 class AfterStage:
-    """The ranking after a stage: the measure with its interval, the gain over the first stage and the one before.
+    """The ranking after a stage: the measure with its interval, and what was gained.
 
-    `lost`: the share of relevant documents that do not reach the stage. `values`: the measure of each query.
+    `gain` is over the first stage, `step` over the stage before, each with the p of a randomisation test. They are
+    means of paired differences over queries: of a geometric mean such as GMAP, differences of logarithms. `lost` is the
+    share of all relevant documents that do not reach the stage. `values` has the measure of each query.
     """
 
     stage: int
@@ -80,33 +89,55 @@ def after_stages(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> list[AfterStage]:
-    """Tables 2, 4 and 6: one line a stage. p is of a randomisation test over queries; `interval` is bootstrapped."""
+    """Tables 2, 4 and 6: one line per stage. `rel` is the label from which a document is relevant in `lost`."""
     chosen, scores = parse_measure(measure), cascade.by_stage(rows)
-    values = [chosen.paired(chosen.per_query(s, rows)) for s in scores]
+    values = [chosen.per_query(s, rows) for s in scores]
+    paired = [chosen.paired(each) for each in values]
     relevant = np.nan_to_num(rows.labels, nan=-np.inf) >= rel
     out = []
     for s, (size, found) in enumerate(zip(cascade.sizes, values, strict=True)):
-        against = [found - values[0], found - values[max(s - 1, 0)]]
+        against = [paired[s] - paired[0], paired[s] - paired[max(s - 1, 0)]]
         p = [randomisation(difference[~np.isnan(difference)], seed=seed) if s else 1.0 for difference in against]
         cut = relevant & (scores[s - 1] < -size) if s else np.zeros(len(rows), bool)
-        known = found[~np.isnan(found)]
-        interval = bootstrap_interval(known, confidence, seed=seed)
+        interval = _interval(chosen, found[~np.isnan(found)], confidence, seed)
         gain, step = (float(np.nanmean(difference)) for difference in against)
         lost = float(cut.sum() / max(1, relevant.sum()))
         out.append(AfterStage(s + 1, size, chosen.aggregate(found), interval, gain, p[0], step, p[1], lost, found))
     return out
 
 
+def _interval(measure: Measure, values: Floats, confidence: float, seed: int) -> tuple[float, float]:
+    """The bootstrapped interval of the measure, on the scale of the measure itself.
+
+    It is found on the scale on which queries are averaged. An end of it is then brought back: it is the measure of
+    queries that all have the one value x with `paired(x)` there.
+    """
+    low, high = bootstrap_interval(measure.paired(values), confidence, seed=seed)
+
+    def brought_back(mean: float) -> float:
+        left, right = float(values.min()), float(values.max())
+        for _ in range(BISECTIONS):
+            middle = (left + right) / 2
+            left, right = (middle, right) if measure.paired(np.array([middle]))[0] < mean else (left, middle)
+        return measure.aggregate(np.array([right]))
+
+    plain = np.array_equal(measure.paired(values), values)
+    return (low, high) if plain or np.isnan(low) else (brought_back(low), brought_back(high))
+
+
 @dataclass(frozen=True, eq=False)
 class Reshuffled:
-    """The measure after each stage (columns) of each run (rows)."""
+    """The measure after each stage (columns) of each run (rows).
+
+    A stage that a run left out (`only_better`) changes no rank: it has the value of the stage before.
+    """
 
     sizes: tuple[int, ...]
     values: Floats
 
     @property
     def means(self) -> Floats:
-        """Of each stage, over runs."""
+        """The mean of each stage over runs."""
         means: Floats = self.values.mean(axis=0)
         return means
 
@@ -124,28 +155,48 @@ def reshuffled(
     test: Candidates,
     *,
     runs: int = 11,
+    method: str | Method = "adam",
     measure: str | Measure = DEFAULT_MEASURE,
     seed: int = 0,
     **options: Any,
 ) -> Reshuffled:
-    """Tables 3 and 7: telescoped anew with the training queries in another order and other random numbers.
+    """Tables 3 and 7: telescoped again with the training queries in another order and another random seed.
 
-    `options` are those of `telescope`. Only with a method that looks at queries in turn does their order matter.
+    `options` are those of `telescope`. The method must look at queries or pairs in turn, as Adam does, or "taylor2006",
+    the paper's own: one that looks at all queries at once, as L-BFGS does, does not see their order.
     """
     if runs < 2:
         raise UsageError(f"runs={runs}: a spread needs at least 2")
-    chosen, out = parse_measure(measure), []
+    _check_order_matters(cascade, {"method": method, **options})
+    chosen, out = parse_measure(measure), np.empty((runs, len(cascade.sizes)))
     for run in range(runs):
         order = np.random.default_rng([seed, run]).permutation(train.queries)
-        fit = telescope(cascade, train.select(order), valid, measure=chosen, seed=seed + 10_000 * run, **options)
+        own: dict[str, Any] = {"method": method, "measure": chosen, "seed": seed + 10_000 * run, **options}
+        fit = telescope(cascade, train.select(order), valid, **own)
+        if fit.interrupted:
+            raise KeyboardInterrupt
         assert isinstance(fit.model, Cascade)
-        out.append([chosen.value(scores, test) for scores in fit.model.by_stage(test)])
-    return Reshuffled(cascade.sizes, np.array(out))
+        values = [chosen.value(scores, test) for scores in fit.model.by_stage(test)]
+        latest = np.searchsorted(-np.array(fit.model.sizes), -np.array(cascade.sizes), "right") - 1
+        out[run] = np.array(values)[latest]
+    return Reshuffled(cascade.sizes, out)
+
+
+def _check_order_matters(cascade: Cascade, options: dict[str, Any]) -> None:
+    """Raise an error if a stage is trained by a method that does not see the order of queries."""
+    by_stage = options_by_stage(cascade, options.pop("options", None), options)
+    for number, (stage, own) in enumerate(zip(cascade.stages, by_stage, strict=True), 1):
+        if own is None or isinstance(stage, Trees):
+            continue
+        method = make_method(own["method"], parse_objective(own.get("objective", DEFAULT_OBJECTIVE)))
+        if not method.order_matters:
+            good = ", ".join(name for name, each in METHODS.items() if each.order_matters)
+            raise UsageError(f"stage {number}: {method.name} does not see the order of queries; take {good}")
 
 
 @dataclass(frozen=True, eq=False)
 class EpochCurves:
-    """`values[e, m]`: measure m on the validation queries after epoch e; `scores[e]`: those of the epochs kept."""
+    """`values[e, m]` is measure m on the validation queries after epoch e; `scores` has the scores of some epochs."""
 
     measures: tuple[str, ...]
     values: Floats
@@ -153,7 +204,7 @@ class EpochCurves:
 
     @property
     def correlation(self) -> float:
-        """Of the first two measures over the epochs."""
+        """The correlation of the first two measures over the epochs."""
         first, second = self.values[:, 0], self.values[:, 1]
         if len(first) < 2 or first.std() == 0 or second.std() == 0:
             return float("nan")
@@ -172,46 +223,27 @@ def epoch_curves(
 ) -> EpochCurves:
     """Figure 4: the measures after each epoch of one training run. Epoch 0 is the random start.
 
-    The paper's pairs are all those whose labels differ, unlabelled documents being rated 0: give `valid` such labels
-    (as `subsample` does) to count them; CorrectPairs leaves out what is unlabelled.
+    `keep` names the epochs whose scores are kept. The paper's pairs are all those whose labels differ, with unlabelled
+    documents rated 0. CorrectPairs leaves out unlabelled documents: `subsample` gives them that label.
     """
-    notes = _Noting(tuple(map(parse_measure, measures)), valid, set(keep))
+    chosen = tuple(map(parse_measure, measures))
     settings = {"objective": "ranknet", "restarts": 1, "sweep": False, "patience": None, **options}
-    train(model, rows, valid, measure=notes, epochs=epochs, **settings)
-    return EpochCurves(tuple(map(str, notes.measures)), np.array(notes.values), notes.scores)
-
-
-@dataclass(frozen=True, eq=False)
-class _Noting(Measure):
-    """The first of some measures, to those who train by it; it notes all of them for the validation queries."""
-
-    name: ClassVar[str] = "noting"
-    measures: tuple[Measure, ...]
-    valid: Candidates
-    keep: set[int]
-    values: list[list[float]] = field(default_factory=list)
-    scores: dict[int, Floats] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        return str(self.measures[0])
-
-    def per_query(self, scores: ArrayLike, candidates: Candidates) -> Floats:
-        if candidates is self.valid:
-            if len(self.values) in self.keep:
-                self.scores[len(self.values)] = np.array(scores, np.float64)
-            self.values.append([m.value(scores, candidates) for m in self.measures])
-        return self.measures[0].per_query(scores, candidates)
-
-    def of(self, ranking: Ranking) -> Floats:
-        return self.measures[0].of(ranking)
-
-    def flips(self, scores: ArrayLike, candidates: Candidates) -> Floats:
-        return self.measures[0].flips(scores, candidates)
+    fit = train(model, rows, valid, measure=chosen[0], epochs=epochs, **settings)
+    if fit.path is None or fit.start is None:
+        count = len(fit.model.params.free_names)
+        raise UsageError(f"curves need the parameters of each epoch, which are not kept of a model with {count:,}")
+    values, scores = list[list[float]](), dict[int, Floats]()
+    for epoch, point in enumerate(fit.path):
+        found = fit.start.at(fit.start.params.with_free(point)).score(valid)
+        values.append([each.value(found, valid) for each in chosen])
+        if epoch in keep:
+            scores[epoch] = found
+    return EpochCurves(tuple(map(str, chosen)), np.array(values), scores)
 
 
 @dataclass(frozen=True, eq=False)
 class LabelMoves:
-    """The documents of one query, best first by the ranks `before`; a label is NaN where there is none."""
+    """The documents of one query, in the order of the ranks `before`; an unlabelled document has the label NaN."""
 
     query: str
     labels: Floats
@@ -235,7 +267,7 @@ def label_moves(before: ArrayLike, after: ArrayLike, rows: Candidates, query: in
 def opposed_query(
     before: ArrayLike, after: ArrayLike, rows: Candidates, measure: str | Measure = DEFAULT_MEASURE
 ) -> int:
-    """The number of the query where pairs gain most while the measure loses: the largest product of the two."""
+    """The number of the query where pairs gain most while the measure loses most, by the product of the two."""
     chosen, pairs = parse_measure(measure), parse_measure("CorrectPairs")
     sign = chosen.sign
     lost = sign * (chosen.per_query(before, rows) - chosen.per_query(after, rows))
@@ -245,7 +277,7 @@ def opposed_query(
 
 @dataclass(frozen=True, eq=False)
 class TopLabels:
-    """`counts[s, i]`: how many documents with `labels[i]` (NaN: unlabelled) stand at the top after stage s, a query."""
+    """`counts[s, i]` documents per query with `labels[i]` (NaN: unlabelled) stand at the top after stage s."""
 
     sizes: tuple[int, ...]
     labels: Floats
@@ -253,7 +285,7 @@ class TopLabels:
 
     @property
     def differences(self) -> Floats:
-        """What each stage after the first changes."""
+        """How each stage after the first changes the counts."""
         return np.diff(self.counts, axis=0)
 
 

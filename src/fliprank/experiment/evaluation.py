@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -24,17 +25,16 @@ from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath, open_bytes, open_text
 from fliprank.data.ids import Ids
-from fliprank.data.letor import read_letor
-from fliprank.data.trec import Qrels, Run, judge, read_qrels, read_run
+from fliprank.data.readers import read_candidates
+from fliprank.data.trec import Qrels, Run, judge, judge_rows, read_qrels, read_run
+from fliprank.defaults import REPORTED_MEASURES
 from fliprank.errors import InputError, UsageError
 from fliprank.experiment.significance import Comparison, compare_values
 from fliprank.measures.base import Measure
 from fliprank.measures.conventions import EMPTY, Convention, Reading, find_convention
 from fliprank.models.base import Model
 
-__all__ = ["DEFAULT_MEASURES", "Evaluation", "compare", "evaluate"]
-
-DEFAULT_MEASURES = ("nDCG@10", "AP", "RR")
+__all__ = ["Evaluation", "compare", "evaluate"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Evaluation:
     notes: tuple[str, ...] = ()
 
     def mean(self, run: str, measure: str) -> float:
-        """The mean over queries (for GMAP the geometric one)."""
+        """The mean over queries (for GM and GMAP the geometric one)."""
         reading = next(reading for reading in self.readings if reading.label == measure)
         return reading.measure.aggregate(self.values[run][measure])
 
@@ -67,7 +67,8 @@ class Evaluation:
 
     def explain(self) -> list[tuple[str, str]]:
         """(what, how) for everything that the printed numbers depend on."""
-        told = [("convention", self.readings[0].convention.name), *self.readings[0].convention.explain()]
+        convention = self.readings[0].convention
+        told = [("convention", convention.name), *convention.explain()]
         for reading in self.readings:
             read_as = "" if str(reading.measure) == reading.label else f"read as {reading.measure}. "
             without = f" Queries without relevant documents {EMPTY[reading.empty]}." if reading.convention.rules else ""
@@ -78,33 +79,36 @@ class Evaluation:
 def evaluate(
     qrels: Any,
     runs: Any,
-    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
+    measures: str | Measure | Iterable[str | Measure] = REPORTED_MEASURES,
     *,
     convention: str | Convention = "fliprank",
+    ties: str | None = None,
+    seed: int = 0,
 ) -> Evaluation:
     """Evaluate one run or several.
 
-    `qrels`: a TREC or BEIR qrels file, a `Qrels`, {query: {document: label}}, or a frame; then a run is a TREC run
-    file, a `Run`, {query: {document: score}}, or a frame. Or `qrels` is a LETOR file or `Candidates`, and a run is a
-    file with one score a line, or an array. `runs` is one run, a list of them, or {name: run}. A model and rows
-    do, too: `evaluate(model, rows, measures)`.
+    `qrels` is a TREC or BEIR qrels file, a `Qrels`, {query: {document: label}}, or a frame; or rows with labels: a
+    LETOR, Parquet or term-statistics file, or `Candidates`. A run is a TREC run file, a `Run`, {query: {document:
+    score}}, or a frame; for rows it may also be a file with one score per line, or an array. `runs` is one run, a list
+    of them, or {name: run}. `evaluate(model, rows, measures)` evaluates a model.
+
+    `ties` says how documents of equal score are settled (see `measures.ties`; without it, as the convention does);
+    `seed` is the random seed of ties="random".
     """
     if isinstance(qrels, Model):  # evaluate(model, rows, measures)
         qrels, runs = runs, {"model": qrels.score(runs)}
-    settled = find_convention(convention)
+    settled = find_convention(convention, ties, seed)
     names = [measures] if isinstance(measures, str | Measure) else list(measures)
     readings = {reading.label: reading for reading in map(settled.read, names)}
     if not readings:
         raise UsageError("evaluate needs at least one measure")
     judgements = _read_judgements(qrels)
-    depths = [reading.measure.depth for reading in readings.values()]
-    depth = None if None in depths else max(d for d in depths if d is not None)
     values: dict[str, dict[str, Floats]] = {}
     notes: list[str] = []
     for name, given in _named(runs).items():
         candidates, scores = _judged(judgements, given, name, notes)
-        ranking = settled.rank(scores, candidates, depth)
-        values[name] = {label: reading.of(ranking) for label, reading in readings.items()}
+        found = settled.values(readings.values(), scores, candidates)
+        values[name] = dict(zip(readings, found, strict=True))
         if settled.missing == "skip":
             for column in values[name].values():
                 column[candidates.sizes == 0] = np.nan
@@ -116,21 +120,26 @@ def evaluate(
 def compare(
     qrels: Any,
     runs: Any,
-    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
+    measures: str | Measure | Iterable[str | Measure] = REPORTED_MEASURES,
     *,
     baseline: str | None = None,
     convention: str | Convention = "fliprank",
+    ties: str | None = None,
+    seed: int = 0,
     **options: Any,
 ) -> list[Comparison]:
     """Evaluate several runs and compare each with `baseline` (the first): see `evaluate` and `Comparison`."""
-    return evaluate(qrels, runs, measures, convention=convention).compare(baseline, **options)
+    result = evaluate(qrels, runs, measures, convention=convention, ties=ties, seed=seed)
+    return result.compare(baseline, seed=seed, **options)
 
 
 def _read_judgements(given: Any) -> Qrels | Candidates:
     if isinstance(given, Qrels | Candidates):
         return given
     if isinstance(given, str | PathLike):
-        return read_letor(given) if _is_letor(given) else read_qrels(given)
+        suffixes = {*PurePath(given).suffixes[-2:]}
+        rows = suffixes & {".parquet", ".jsonl"} or _is_letor(given)
+        return read_candidates(given) if rows else read_qrels(given)
     return Qrels.of(given) if isinstance(given, Mapping) else Qrels.from_frame(given)
 
 
@@ -164,17 +173,17 @@ def _is_scores(values: list[Any] | tuple[Any, ...]) -> bool:
 
 
 def _judged(judgements: Qrels | Candidates, run: Any, name: str, notes: list[str]) -> tuple[Candidates, Floats]:
-    """The rows of one run with their labels, queries as in the judgements; `notes` tells what did not fit."""
+    """The rows of one run with their labels, queries as in the judgements; what did not fit is added to `notes`."""
+    given = _read_run(run, scores_too=isinstance(judgements, Candidates))
     if isinstance(judgements, Candidates):
-        scores = _read_scores(run) if isinstance(run, str | PathLike) else np.asarray(run, np.float64)
-        if scores.shape != judgements.labels.shape:
-            raise InputError(f"{name} has {scores.size} scores for {len(judgements)} rows", hint="one score a row")
-        return judgements, scores
-    if isinstance(run, str | PathLike):
-        run = read_run(run)
-    elif not isinstance(run, Run):
-        run = Run.of(run) if isinstance(run, Mapping) else Run.from_frame(run)
-    joined = judge(judgements, run)
+        if not isinstance(given, Run):
+            if given.shape != judgements.labels.shape:
+                hint = "one score per row, or a TREC run"
+                raise InputError(f"{name} has {given.size} scores for {len(judgements)} rows", hint=hint)
+            return judgements, given
+        joined = judge_rows(judgements, given, name)
+    elif isinstance(given, Run):
+        joined = judge(judgements, given)
     if joined.unknown_queries:
         notes.append(f"{name}: {joined.unknown_queries} queries without judgements were left out")
     if joined.missing_queries:
@@ -182,8 +191,26 @@ def _judged(judgements: Qrels | Candidates, run: Any, name: str, notes: list[str
     return joined.candidates, joined.scores
 
 
+def _read_run(run: Any, scores_too: bool) -> Run | Floats:
+    """A run of any kind; or scores, if they can be meant: a file of one column, or an array."""
+    if isinstance(run, str | PathLike):
+        return _read_scores(run) if scores_too and _has_one_column(run) else read_run(run)
+    if isinstance(run, Run):
+        return run
+    if isinstance(run, Mapping):
+        return Run.of(run)
+    if scores_too and not hasattr(run, "columns"):
+        return np.asarray(run, np.float64)
+    return Run.from_frame(run)
+
+
+def _has_one_column(path: StrPath) -> bool:
+    with open_text(path) as lines:
+        return len(next((line for line in lines if line.strip()), "").split()) <= 1
+
+
 def _read_scores(path: StrPath) -> Floats:
-    """One score a line."""
+    """One score per line."""
     scores: list[float] = []
     with open_text(path) as lines:
         for number, line in enumerate(lines, 1):

@@ -1,7 +1,8 @@
 """Is one ranker better than another, or were the queries kind? Paired comparisons over queries.
 
-If two rankers are alike, a query's difference is as likely to be minus itself: `randomisation` and `max_t` flip these
-signs. Random words are a function of (seed, counter): a result depends neither on threads nor on the order of queries.
+If two rankers are alike, a query's difference is as likely to have the opposite sign: `randomisation` and `max_t` flip
+these signs. Random words are a function of (seed, counter): a result depends neither on threads nor on the order of
+queries.
 
 >>> randomisation([0.1, 0.2, 0.1, 0.3, 0.1, 0.2])  # every query better: 2 of 2^6 sign patterns are as extreme
 0.03125
@@ -35,12 +36,12 @@ __all__ = [
 ]
 
 CHUNK = 1024
-"""Permutations to a task: enough to pay for the task's table of signed sums, few enough to stay in the cache."""
+"""Permutations per task: enough to pay for the task's table of signed sums, few enough to stay in the cache."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One run against the baseline on one measure: the mean difference, run minus baseline, and what speaks for it.
+    """One run against the baseline on one measure: the mean difference, run minus baseline, and the evidence for it.
 
     `p` holds "t", "randomisation" and "wilcoxon"; `corrected` holds "holm" (of the randomisation p) and "max_t", both
     over all comparisons made together. Of `queries`, the run is `better` on some, `worse` on some, `tied` on the rest.
@@ -140,7 +141,7 @@ def _differences(values: Mapping[str, Mapping[str, ArrayLike]], baseline: str) -
         for measure in measures:
             array = np.asarray(by_measure[measure], np.float64)
             if array.ndim != 1 or np.isinf(array).any():
-                raise InputError(f"{measure} of run {run!r} must be one number a query, finite or NaN")
+                raise InputError(f"{measure} of run {run!r} must be one number per query, finite or NaN")
             numbers[run, measure] = array
     queries = len(numbers[baseline, measures[0]])
     if queries == 0:
@@ -380,7 +381,7 @@ def _checked(differences: ArrayLike, dimensions: int = 1) -> Floats:
     """`differences` as finite floats, at least one query."""
     values = np.asarray(differences, np.float64)
     if values.ndim != dimensions:
-        shape = "one number a query" if dimensions == 1 else "comparisons x queries"
+        shape = "one number per query" if dimensions == 1 else "comparisons x queries"
         raise InputError(f"differences must be {shape}, not {values.ndim}-dimensional")
     if values.size == 0:
         raise InputError("no queries to compare")

@@ -1,9 +1,9 @@
 """Telescoping: train the stages of a cascade one after the other (Matveeva et al. 2006, sections 2 and 4, figure 1).
 
 Stage s is trained on the `sizes[s]` documents of each query that stage s - 1 ranks highest: all labelled ones among
-them and, drawn anew at each stage, three times as many unlabelled ones, rated 0. The validation queries are telescoped
-alike. Relevant documents that were cut still count in the ideal ranking, so measures of stages can be compared, as long
-as a stage sees no fewer documents than the measure's cut-off.
+them and, drawn again at each stage, three times as many unlabelled ones, rated 0. The validation queries are telescoped
+in the same way. Relevant documents that were cut still count in the ideal ranking, so that the measures of two stages
+can be compared as long as each stage sees at least as many documents as the measure's cut-off.
 
 >>> from fliprank.models import Linear
 >>> rng = np.random.default_rng(0)
@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +28,10 @@ from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
 from fliprank.data.store import read_arrays, write_arrays
 from fliprank.data.subsample import subsample, subsample_by_spec
+from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.errors import InputError, UsageError
-from fliprank.experiment.training import DEFAULT_MEASURE, Watch, train
+from fliprank.experiment.training import train
+from fliprank.experiment.trials import Progress
 from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model, load_model
 from fliprank.models.cascade import Cascade
@@ -38,20 +40,13 @@ from fliprank.models.feature_subset import FeatureSubset
 from fliprank.models.trees import Trees
 from fliprank.optimize.fit import Epoch, Fit, fingerprint
 
-__all__ = ["Telescoped", "stage_options", "telescope"]
+__all__ = ["options_by_stage", "stage_options", "telescope"]
 
 SEEDS = 100
-"""Between the seeds of two stages: random starts of a stage take the next few."""
+"""The distance between the seeds of two stages: the random starts of a stage use the seeds in between."""
 
-Progress = Callable[[str], AbstractContextManager[Watch | None]]
-"""Opened for each stage with what it is called; gives what is called after each epoch."""
-
-
-@dataclass(frozen=True, eq=False)
-class Telescoped(Fit):
-    """A trained cascade. `best` and `trail` are its last stage's; `stages` are the fits of all."""
-
-    stages: tuple[Fit, ...] = ()
+OpenProgress = Callable[[str], AbstractContextManager[Progress | None]]
+"""Opened for each stage with its name; gives the function that is called after each epoch."""
 
 
 def telescope(
@@ -68,22 +63,25 @@ def telescope(
     seed: int = 0,
     checkpoint: StrPath | None = None,
     resume: bool = False,
-    progress: Progress | None = None,
+    progress: OpenProgress | None = None,
     **common: Any,
-) -> Telescoped:
+) -> Fit:
     """Train each stage on the top of the one before; `common` are options of `train` for all stages.
 
-    `options` has those of each stage, over the common ones (objective, method, l2, ...); None takes a stage as it is,
-    untrained. `sample`: how many unlabelled documents to draw a labelled one (None: all). `valid_sample` keeps the
-    labelled and so many unlabelled validation documents a query, once, before the first stage.
+    `options` has those of each stage (objective, method, l2, ...), which override the common ones; a stage with None is
+    not trained but taken as it is. `sample` is the number of unlabelled documents to draw per labelled one (None: all).
+    `valid_sample` keeps the labelled validation documents and so many unlabelled ones per query, drawn once, before the
+    first stage.
 
-    Not in the paper, and off: `warm` lets a stage that is a model like the one before, of the same features, start
-    from where that one ended, not from random weights (it then has one start); `only_better` leaves out a stage that
-    does not raise the measure on the validation queries. Later stages learn from less, and may overfit.
+    Two options are not in the paper, and off by default. With `warm`, a stage of the same kind and features as the one
+    before starts where that one ended, not from random weights (it then has one start). With `only_better`, a stage
+    that does not raise the measure on the validation queries is left out: later stages learn from less, and may
+    overfit.
 
-    After Ctrl-C the cascade has the stages that were begun; with `checkpoint`, a folder, `resume=True` goes on there.
+    After Ctrl-C the cascade has the stages that were begun. With `checkpoint`, a folder, `resume=True` goes on from
+    there: the same run, bit for bit.
     """
-    given = _options(cascade, options, {"sample": sample, **common})
+    given = options_by_stage(cascade, options, {"sample": sample, **common})
     chosen, rows, held = parse_measure(measure), train, valid
     if held is not None and valid_sample is not None:
         held = subsample(held, np.random.default_rng([seed, 1]), valid_sample)
@@ -95,14 +93,13 @@ def telescope(
             rows, held = _top(last, rows, size), None if held is None else _top(last, held, size)
         place = None if checkpoint is None else Path(checkpoint) / f"stage-{s + 1}"
         name = f"stage {s + 1} of {len(cascade.stages)}, top {size}"
-        own, start = given[s], cast(Model | _Warm, stage)
+        own = given[s]
         if warm and fits and own is not None and _alike(stage, fits[-1].model):
-            start, own = _Warm(fits[-1].model), {**own, "restarts": 1}
-        with nullcontext() if progress is None else progress(name) as watch:
-            few = (
-                rows if own is None else subsample_by_spec(rows, own.pop("sample"), np.random.default_rng([seed, 0, s]))
-            )
-            work = _Stage(start, few, held, chosen, seed + SEEDS * s, place, resume, watch)
+            stage, own = fits[-1].model, {**own, "restarts": 1}
+        with nullcontext() if progress is None else progress(name) as report:
+            random = np.random.default_rng([seed, 0, s])
+            drawn = rows if own is None else subsample_by_spec(rows, own.pop("sample"), random)
+            work = _Stage(stage, drawn, held, chosen, seed + SEEDS * s, place, resume, report)
             try:
                 fit = work.fit(own)
             except InputError as error:
@@ -110,16 +107,17 @@ def telescope(
         if not (only_better and fits and held is not None) or work.better(fit, fits[-1].model):
             fits.append(fit)
             sizes.append(size)
-        if fit.stopped == "interrupted":
+        if fit.interrupted:
             break
-    done = replace(cascade, stages=tuple(each.model for each in fits), sizes=tuple(sizes))
-    told = [{"size": size, **each.settings} for size, each in zip(sizes, fits, strict=True)]
-    settings = {"measure": str(chosen), "seed": seed, "stages": told}
-    return Telescoped(done, fits[-1].best, fits[-1].trail, fit.stopped, settings, tuple(fits))
+    trained = replace(cascade, stages=tuple(each.model for each in fits), sizes=tuple(sizes))
+    each_stage = [{"size": size, **each.settings} for size, each in zip(sizes, fits, strict=True)]
+    settings = {"measure": str(chosen), "seed": seed, "stages": each_stage}
+    end = fits[-1]
+    return Fit(trained, end.best, end.trail, fit.stopped, settings, measure=chosen, tried=end.tried, stages=tuple(fits))
 
 
 def stage_options(cascade: Cascade, **words: str | None) -> list[dict[str, Any]]:
-    """`options` of each stage from words with commas: objective="ranknet,ranknet,lambdarank@10"; one is for all.
+    """The `options` of each stage from names separated by commas; a single name is for all stages.
 
     >>> from fliprank.models import Linear
     >>> stage_options(Cascade([Linear()] * 2, [100, 10]), objective="ranknet,lambdarank@10", method=None)
@@ -133,9 +131,10 @@ def stage_options(cascade: Cascade, **words: str | None) -> list[dict[str, Any]]
     return out
 
 
-def _options(
-    cascade: Cascade, options: Sequence[Mapping[str, Any] | None] | None, common: dict[str, Any]
+def options_by_stage(
+    cascade: Cascade, options: Sequence[Mapping[str, Any] | None] | None, common: Mapping[str, Any]
 ) -> list[dict[str, Any] | None]:
+    """The options of each stage: its own over those that all have in common; None for a stage that is not trained."""
     if options is None:
         return [dict(common) for _ in cascade.stages]
     if len(options) != len(cascade.stages):
@@ -147,18 +146,8 @@ def _top(model: Model, rows: Candidates, size: int) -> Candidates:
     return rows.top(model.score(rows), size)
 
 
-class _Warm:
-    """Stands for a model that is trained further: ready to train, it is that model."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def prepared(self, train: Candidates, rng: Any) -> Model:
-        return self.model
-
-
 def _alike(stage: Model, last: Model) -> bool:
-    """Whether the two are models of one kind and structure, before either learnt its features."""
+    """Whether the two models have the same kind and structure, whatever features they were prepared on."""
     if isinstance(stage, FeatureSubset) and isinstance(last, FeatureSubset):  # its names were patterns
         return stage.features == last.features and _alike(stage.model, last.model)
     mine, theirs = (
@@ -170,32 +159,31 @@ def _alike(stage: Model, last: Model) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Stage:
-    """One stage to train, on what reaches it."""
+    """One stage to train, with the rows that reach it."""
 
-    model: Model | _Warm
+    model: Model
     rows: Candidates
     valid: Candidates | None
     measure: Measure
     seed: int
     place: Path | None
     resume: bool
-    watch: Watch | None
+    progress: Progress | None
 
     def fit(self, options: dict[str, Any] | None) -> Fit:
         if options is None:
-            assert isinstance(self.model, Model)
-            return self._told(self.model, self.rows, 0, "not trained", {})
+            return self._fit_of(self.model, self.rows, 0, "not trained", {})
         if isinstance(self.model, Trees):
             return self._grow()
         return train(
-            cast(Model, self.model),
+            self.model,
             self.rows,
             self.valid,
             measure=self.measure,
             seed=self.seed,
             checkpoint=self.place,
             resume=self.resume,
-            watch=self.watch,
+            progress=self.progress,
             **options,
         )
 
@@ -206,7 +194,7 @@ class _Stage:
         return sign * fit.best.valid > sign * self._measure(last.score(self.valid), self.valid)
 
     def _grow(self) -> Fit:
-        """LightGBM's trees: how many is chosen by the measure on validation queries."""
+        """Trees by LightGBM; the measure on validation queries chooses how many."""
         assert isinstance(self.model, Trees)
         rows, valid = self.rows, self.valid
         key = fingerprint(rows, valid=fingerprint(valid), measure=str(self.measure), seed=self.seed, trees=self.model)
@@ -216,8 +204,10 @@ class _Stage:
             judge = None if valid is None else lambda scores: sign * self._measure(scores, valid)
             model = self.model.grown(rows, valid, judge, self.seed)
             self._keep(model, key)
-        count = 0 if model.forest is None else len(model.forest.roots)
-        return self._told(model, rows, count, "all trees grown", {"model": "trees", "trees": count, "seed": self.seed})
+        count = 0 if model.forest is None else len(model.forest)
+        return self._fit_of(
+            model, rows, count, "all trees grown", {"model": "trees", "trees": count, "seed": self.seed}
+        )
 
     def _kept(self, key: str) -> Trees | None:
         """The trees of an earlier run of this stage on the same rows."""
@@ -233,11 +223,11 @@ class _Stage:
             model.save(self.place / "model")
             write_arrays(self.place / "trees.checkpoint", {"key": key}, {})
 
-    def _told(self, model: Model, rows: Candidates, number: int, stopped: str, settings: dict[str, Any]) -> Fit:
-        """A fit of one epoch."""
+    def _fit_of(self, model: Model, rows: Candidates, number: int, stopped: str, settings: dict[str, Any]) -> Fit:
+        """The fit of a stage that has no epochs."""
         parts = [float("nan") if p is None else self._measure(model.score(p), p) for p in (rows, self.valid)]
         epoch = Epoch(number, float("nan"), parts[0], parts[1])
-        return Fit(model, epoch, (epoch,), stopped, settings)
+        return Fit(model, epoch, (epoch,), stopped, settings, measure=self.measure)
 
     def _measure(self, scores: Any, rows: Candidates) -> float:
         return self.measure.value(scores, rows)

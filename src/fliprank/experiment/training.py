@@ -1,7 +1,7 @@
-"""Train a model on a smooth objective, chosen by the measure that counts on validation queries.
+"""Fit a model to rows by any method, chosen by the measure that counts on validation queries.
 
-What the user leaves open (how small to hold the weights, the noise of a soft measure, the rate, the random start) is
-settled by runs side by side, one a setting, of which the best on validation queries wins.
+What the user leaves open (the strength of the prior, the noise of a soft measure, the rate, the random start) is
+settled by trials in parallel, of which the best on validation queries wins.
 
 >>> from fliprank.models import Linear
 >>> rng = np.random.default_rng(0)
@@ -14,58 +14,35 @@ settled by runs side by side, one a setting, of which the best on validation que
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numba
 import numpy as np
 
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
-from fliprank.data.readers import read_candidates
 from fliprank.data.subsample import subsample_by_spec
-from fliprank.errors import InputError
+from fliprank.defaults import DEFAULT_MEASURE, DEFAULT_OBJECTIVE
+from fliprank.errors import InputError, UsageError
+from fliprank.experiment.parameter_settings import ParameterSettings
+from fliprank.experiment.trials import Progress, Running, Trial, joined, problem_of, run_trial
 from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
 from fliprank.objectives import Objective, parse_objective
-from fliprank.optimize.fit import Epoch, Fit, Recorder, fingerprint
-from fliprank.optimize.methods import DIRECT, OWN_RULES, WHOLE, make_method, method_name
-from fliprank.optimize.polish import polish as polish_model
+from fliprank.optimize.fit import INTERRUPTED, Epoch, Fit, Tried, fingerprint
+from fliprank.optimize.methods import Exact, Method, make_method
+from fliprank.parallel import run_parallel
 
-__all__ = ["DEFAULT_MEASURE", "DEFAULT_OBJECTIVE", "Fold", "Watch", "averaged", "read_folds", "read_sets", "train"]
+__all__ = ["averaged", "prepared", "train"]
 
-DEFAULT_MEASURE = "nDCG(dcg='exp-log2')@10"
-DEFAULT_OBJECTIVE = "lambdarank@10"
-
-SWEPT: dict[str, dict[str, tuple[float, ...]]] = {
-    "lbfgs": {"l2": (1e-3, 1e-2, 1e-1)},
-    "adam": {"l2": (1e-3, 1e-2, 1e-1)},
-    "taylor2008": {"rate": (1e-1, 1e-2, 1e-3, 1e-4)},
-}
-"""What is tried where the user names no value."""
-
-Watch = Callable[[int, int, Epoch], None]
-"""Called with (number of the run, number of runs, epoch) after each epoch."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One run: an objective, a method with its settings, a seed."""
-
-    objective: Objective
-    name: str
-    method: Any
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.objective} {self.method} seed={self.seed}"
+NOISES = (0.1, 0.3, 1.0)
+"""The sigmas of a soft measure that are tried where none is given."""
 
 
 def train(
@@ -75,7 +52,9 @@ def train(
     *,
     objective: str | Objective = DEFAULT_OBJECTIVE,
     measure: str | Measure = DEFAULT_MEASURE,
-    method: str = "auto",
+    method: str | Method = "auto",
+    keep: str = "measure",
+    parameters: ParameterSettings | None = None,
     restarts: int = 4,
     sweep: bool = True,
     average: bool = True,
@@ -86,113 +65,136 @@ def train(
     jobs: int | None = None,
     checkpoint: StrPath | None = None,
     resume: bool = False,
-    watch: Watch | None = None,
+    progress: Progress | None = None,
     **settings: Any,
 ) -> Fit:
     """The best setting of several, by `measure` on `valid` (without it, one run with plain settings).
 
-    Linear models of the best setting are averaged over their random starts, unless `average` is False; of other models
-    the best start is taken. With `polish`, the result then climbs the measure itself, as far as `valid` approves.
+    `method` is one of `METHODS` by its name, or "auto": Adam for LambdaRank, else L-BFGS. Some descend the objective,
+    others climb the measure itself. `settings` go to the method (`epochs`, `rate`, `l2`, ...); what is given, to the
+    method or to the objective, is not swept. `keep` says which epoch is kept: the best by the "measure" or by the
+    "objective", on validation queries where there are any, or the "last".
 
-    `method`: "lbfgs", "adam", "taylor2006", "taylor2008", "auto" (Adam for LambdaRank, else L-BFGS), or one that climbs
-    the measure itself, without an objective: "exact" (the one for models that are linear), "line", "golden", "brent",
-    "powell", "evolution", "grid". `settings` go to the method (`epochs`, `rate`, `l2`, ...); what is given is not
-    swept. `sample` draws unlabelled training rows as the papers do: "rated" or a multiple of the labelled. Ctrl-C keeps
-    the best so far. With `checkpoint` (a folder) each epoch is written, and `resume=True` goes on from there.
+    Linear models of the best setting are averaged over their random starts, unless `average` is False or the method
+    follows a paper to the letter; of other models the best start is taken. With `polish`, the result then climbs the
+    measure itself, as far as `valid` approves.
+
+    `parameters` fixes, bounds or shares parameters. `sample` draws unlabelled training rows as the papers do: "rated",
+    "average", or a multiple of the labelled. Ctrl-C keeps the best so far. With `checkpoint` (a folder) each epoch is
+    written, and `resume=True` goes on from there: the same run, bit for bit.
     """
     target, chosen = parse_objective(objective), parse_measure(measure)
     _check(train, valid)
     rng = np.random.default_rng(seed)
     rows = subsample_by_spec(train, sample, rng)
-    ready = model.prepared(rows, rng)
+    ready = prepared(model, rows, parameters, rng)
     if valid is not None:
         ready.score(valid)  # other features are an error now, not after the first epoch
-    runs = list(_settings(target, method, settings, sweep, valid is not None, restarts, seed))
-    key = fingerprint(rows, valid=None if valid is None else fingerprint(valid), measure=str(chosen), seed=seed)
-    recorders = []
-    for number, run in enumerate(runs):
-        path = None if checkpoint is None else Path(checkpoint) / f"run-{number:03d}.checkpoint"
-        start = ready if run.seed == seed else ready.initialised(np.random.default_rng(run.seed))
-        wait_for = None if run.name in OWN_RULES else patience
-        recorder = Recorder(start, rows, valid, chosen, wait_for, path, f"{key} {run}")
-        if watch is not None:
-            recorder.watch = _numbered(watch, number, len(runs))
-        recorders.append(recorder)
-    whole = _run_all(runs, recorders, resume, jobs)
-    done = [(recorder.fit(), run) for recorder, run in zip(recorders, runs, strict=True) if recorder.best is not None]
-    if not done:
+    trials = list(_trials(target, method, settings, sweep, valid is not None, restarts))
+    trials[0].methods[0].check(problem_of(ready, rows, chosen, target, trials[0].methods[0]))
+    key = fingerprint(
+        rows, valid=None if valid is None else fingerprint(valid), measure=str(chosen), seed=seed, keep=keep
+    )
+    running = Running(keep, patience, key=key, resume=resume)
+    fits, whole = _run_all(trials, ready, rows, valid, chosen, running, seed, checkpoint, jobs, progress)
+    groups = _by_setting(trials, fits)
+    if not groups:
         raise InputError("interrupted before the first epoch was done: there is nothing to keep")
-    fits, run = _best_setting(done, chosen.sign)
-    mean = average and ready.linear_in_params and len(fits) > 1
-    fit = averaged(fits, rows, valid, chosen) if mean else fits[0]
+    best, trial = max(groups, key=lambda group: chosen.sign * float(np.mean([fit.chosen_by for fit in group[0]])))
+    best = sorted(best, key=lambda fit: chosen.sign * fit.chosen_by, reverse=True)
+    mean = average and ready.linear_in_params and len(best) > 1 and not trial.methods[0].as_printed
+    fit = averaged(best, rows, valid, chosen) if mean else best[0]
     if polish and whole:
-        fit = _polished(fit, rows, valid, chosen, seed, checkpoint, f"{key} {run} polish", resume)
-    told = {f.name: getattr(run.method, f.name) for f in fields(run.method)}
-    settled = {"objective": str(run.objective), "method": run.name, **told, "runs": len(done)}
-    settled |= {"seed": seed, "restarts": len(fits), "averaged": mean, "polished": polish}
-    return replace(fit, stopped=fit.stopped if whole else "interrupted", settings={"measure": str(chosen), **settled})
+        place = None if checkpoint is None else Path(checkpoint) / "polish"
+        climb = replace(running, checkpoint=place, key=f"{key} {trial} polish", seed=seed)
+        fit = joined(fit, run_trial(Trial(None, (Exact(),)), fit.model, rows, valid, chosen, climb))
+    own = {f.name: getattr(trial.methods[0], f.name) for f in fields(trial.methods[0])}
+    told = {"measure": str(chosen), "objective": str(trial.objective), "method": trial.methods[0].name, **own}
+    told |= {"keep": keep, "trials": sum(fit is not None for fit in fits), "seed": seed, "restarts": len(best)}
+    tried = tuple(
+        Tried(str(each), float(np.mean([fit.chosen_by for fit in some])), float(each is trial)) for some, each in groups
+    )
+    told |= {"averaged": mean, "polished": polish}
+    return replace(
+        fit, stopped=fit.stopped if whole else INTERRUPTED, settings=told, tried=tried, rows=rows, start=ready
+    )
 
 
-def _settings(
-    objective: Objective, method: str, given: dict[str, Any], sweep: bool, validated: bool, restarts: int, seed: int
-) -> Iterator[Setting]:
-    """Every run to make. What was not given is swept over a few values, where validation queries can choose."""
-    name = method_name(method, objective)
-    make_method(name, objective, **given)  # a wrong setting is an error before the first run
-    grid: dict[str, tuple[float, ...]] = {}
-    if sweep and validated:
-        grid = {key: values for key, values in SWEPT.get(name, {}).items() if key not in given}
-        noisy = "sigma" in {f.name for f in fields(objective)} - objective.parameters().keys() and objective.maximise
-        if noisy and name not in DIRECT:
-            grid["sigma"] = (0.1, 0.3, 1.0)
+def prepared(
+    model: Model, rows: Candidates, parameters: ParameterSettings | None = None, rng: int | np.random.Generator = 0
+) -> Model:
+    """The model that knows these rows' fields and features, with its parameters arranged as asked."""
+    if not len(rows):
+        raise InputError("there are no rows to fit to")
+    ready = model if model.ready and model.params.names else model.prepared(rows, rng)
+    if not ready.params.names:
+        raise UsageError(f"{ready.kind} has no parameters that a method could move: take it as a stage of a cascade")
+    arranged = ready.at((parameters or ParameterSettings()).apply(ready.params))
+    if not arranged.params.free_names:
+        raise UsageError("every parameter is fixed: there is nothing to fit")
+    return arranged
+
+
+def _trials(
+    objective: Objective,
+    method: str | Method,
+    given: dict[str, Any],
+    sweep: bool,
+    validated: bool,
+    restarts: int,
+) -> Iterator[Trial]:
+    """Every trial to run. What was not given is swept over a few values, where validation queries can choose."""
+    first = make_method(method, objective, **given)  # a wrong setting is an error before the first run
+    grid: dict[str, tuple[Any, ...]] = {}
+    if sweep and validated and isinstance(method, str):
+        grid = {name: values for name, values in first.swept.items() if name not in given and name != "sigma"}
+        noise = {f.name: getattr(objective, f.name) for f in fields(objective)}.get("sigma", 0.0)
+        if noise is None and not first.direct:
+            grid["sigma"] = first.swept.get("sigma", NOISES)
     # Of ascents of the measure itself, training queries can tell which start was best.
-    starts = restarts if sweep and (validated or name in DIRECT) and name not in WHOLE else 1
+    several = sweep and (validated or first.direct) and not first.global_search
     for values in product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
-        noise = {"sigma": point.pop("sigma")} if "sigma" in point else {}
-        for start in range(starts):
-            yield Setting(
-                replace(objective, **noise), name, make_method(name, objective, **given, **point), seed + start
-            )
+        own = replace(objective, sigma=point.pop("sigma")) if "sigma" in point else objective  # type: ignore[call-arg]
+        for start in range(restarts if several else 1):
+            yield Trial(own, (replace(first, **point),), start)
 
 
-def _run_all(runs: list[Setting], recorders: list[Recorder], resume: bool, jobs: int | None) -> bool:
-    """All runs, `jobs` at a time, one thread each; Ctrl-C ends each after its epoch. Whether none was ended so."""
+def _run_all(
+    trials: list[Trial],
+    model: Model,
+    rows: Candidates,
+    valid: Candidates | None,
+    measure: Measure,
+    running: Running,
+    seed: int,
+    checkpoint: StrPath | None,
+    jobs: int | None,
+    progress: Progress | None,
+) -> tuple[list[Fit | None], bool]:
+    """The fit of each trial, and whether none was ended by Ctrl-C, which ends each after its epoch."""
     enough = threading.Event()
 
-    def work(run: Setting, recorder: Recorder) -> None:
-        if count > 1:  # the runs share the cores; each is fastest alone on one
-            numba.set_num_threads(1)
-        if enough.is_set() or (resume and recorder.resume() and recorder.finished):
-            return
-        recorder.enough = enough.is_set
-        run.method.run(recorder, run.objective, np.random.default_rng(run.seed))
-        recorder.finish()
+    def task(number: int, trial: Trial) -> Fit | None:
+        begin = model if trial.start == 0 else model.initialised(np.random.default_rng(seed + trial.start))
+        own = replace(running, seed=seed + trial.start, enough=enough.is_set)
+        if checkpoint is not None:
+            own = replace(own, checkpoint=Path(checkpoint) / f"run-{number:03d}")
+        if progress is not None:
+            own = replace(own, progress=lambda epoch: progress("training", number + 1, len(trials), epoch))
+        return run_trial(trial, begin, rows, valid, measure, own)
 
-    count = min(len(runs), jobs or os.cpu_count() or 1)
-    with ThreadPoolExecutor(count) as pool:
-        futures = [pool.submit(work, run, recorder) for run, recorder in zip(runs, recorders, strict=True)]
-        try:
-            wait(futures)
-        except KeyboardInterrupt:
-            enough.set()
-            wait(futures)
-        for future in futures:
-            future.result()
-    return not enough.is_set()
+    fits = run_parallel([partial(task, *each) for each in enumerate(trials)], jobs, enough=enough)
+    return fits, not enough.is_set()
 
 
-def _best_setting(done: list[tuple[Fit, Setting]], sign: float) -> tuple[list[Fit], Setting]:
-    """The fits of the setting that is best on average over its random starts, the best of them first."""
-
-    def found(fit: Fit) -> float:
-        return sign * (fit.best.train if np.isnan(fit.best.valid) else fit.best.valid)
-
-    groups: dict[str, list[tuple[Fit, Setting]]] = {}
-    for fit, run in done:
-        groups.setdefault(str(replace(run, seed=0)), []).append((fit, run))
-    best = max(groups.values(), key=lambda group: float(np.mean([found(fit) for fit, _ in group])))
-    return sorted((fit for fit, _ in best), key=found, reverse=True), best[0][1]
+def _by_setting(trials: list[Trial], fits: list[Fit | None]) -> list[tuple[list[Fit], Trial]]:
+    """The fits of each setting over its random starts, with the trial of the first."""
+    groups: dict[Trial, list[Fit]] = {}
+    for trial, fit in zip(trials, fits, strict=True):
+        if fit is not None:
+            groups.setdefault(replace(trial, start=0), []).append(fit)
+    return [(some, trial) for trial, some in groups.items()]
 
 
 def averaged(fits: list[Fit], rows: Candidates, valid: Candidates | None, measure: Measure) -> Fit:
@@ -204,38 +206,13 @@ def averaged(fits: list[Fit], rows: Candidates, valid: Candidates | None, measur
     values = [fit.model.params.free_values / spread for fit, spread in zip(fits, spreads, strict=True)]
     params = fits[0].model.params
     model = fits[0].model.at(params.with_free(np.mean(spreads) * np.mean(values, axis=0)))
-    told = [float("nan") if part is None else measure.value(model.score(part), part) for part in (rows, valid)]
-    best = replace(fits[0].best, train=told[0], valid=told[1])
+    found = [float("nan") if part is None else measure.value(model.score(part), part) for part in (rows, valid)]
+    best: Epoch = replace(fits[0].best, train=found[0], valid=found[1])
     return replace(fits[0], model=model, best=best)
 
 
-def _polished(
-    fit: Fit,
-    rows: Candidates,
-    valid: Candidates | None,
-    measure: Measure,
-    seed: int,
-    checkpoint: StrPath | None,
-    key: str,
-    resume: bool,
-) -> Fit:
-    """The fit after an exact ascent from where it ended, whose epochs follow in the trail."""
-    path = None if checkpoint is None else Path(checkpoint) / "polish.checkpoint"
-    recorder = Recorder(fit.model, rows, valid, measure, checkpoint=path, key=key)
-    if resume:
-        recorder.resume()
-    better = polish_model(fit.model, rows, valid, measure, seed=seed, recorder=recorder)
-    first = len(fit.trail)
-    trail = [replace(epoch, number=first + epoch.number) for epoch in better.trail]
-    return replace(better, best=trail[better.best.number], trail=(*fit.trail, *trail))
-
-
-def _numbered(watch: Watch, number: int, count: int) -> Callable[[Epoch], None]:
-    return lambda epoch: watch(number, count, epoch)
-
-
 def _check(train: Candidates, valid: Candidates | None) -> None:
-    """What no objective can learn from is an error here."""
+    """Raise an error where no objective can learn anything."""
     for name, rows in (("training", train), ("validation", valid)):
         if rows is not None and not len(rows):
             raise InputError(f"the {name} set has no rows")
@@ -249,26 +226,3 @@ def _check(train: Candidates, valid: Candidates | None) -> None:
             "no training query has documents with different labels: there is nothing to learn",
             hint=f"{train.queries} queries, labels from {labels.min():g} to {labels.max():g}",
         )
-
-
-class Fold(NamedTuple):
-    """Rows to train on, to choose by, and to test on."""
-
-    name: str
-    train: Candidates
-    valid: Candidates | None
-    test: Candidates | None
-
-
-def read_sets(train: StrPath, valid: StrPath | None, test: StrPath | None) -> Iterator[Fold]:
-    """One fold without a name, from files."""
-    yield Fold("", read_candidates(train), *(None if path is None else read_candidates(path) for path in (valid, test)))
-
-
-def read_folds(folder: StrPath) -> Iterator[Fold]:
-    """Each Fold* in a folder with LETOR's layout (train, vali and test files), plain or gzipped."""
-    folds = sorted(path for path in Path(folder).glob("Fold*") if path.is_dir())
-    if not folds:
-        raise InputError("no Fold1, Fold2, ... in this folder", path=folder)
-    for fold in folds:
-        yield Fold(fold.name, *(read_candidates(fold / f"{part}.txt") for part in ("train", "vali", "test")))

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from fliprank.arrays import Floats, Matrix
 from fliprank.data.candidates import Candidates
 from fliprank.errors import InputError, MissingExtraError, UsageError
+from fliprank.experiment.trials import problem_of
 from fliprank.measures.base import Measure
 from fliprank.measures.names import parse_measure
 from fliprank.models.base import Model
@@ -100,14 +101,19 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]
         if getattr(objective, "pairs", None) is not None:
             raise UsageError("a ranker reorders the rows: its objective can't have pairs that are given by row")
         given = {name: value for name, value in (("epochs", self.epochs), ("l2", self.l2)) if value is not None}
-        optimizer, rng = make_method(self.method, objective, **given), np.random.default_rng(self.seed)
+        method, rng = make_method(self.method, objective, **given), np.random.default_rng(self.seed)
         if eval_set is None:
             train, valid = _hold_out(rows, self.validation_fraction, rng)
         else:
             train, valid = rows, self._validation(eval_set, group is not None, rows.feature_names)
-        recorder = Recorder(self._untrained().prepared(train, rng), train, valid, measure)
-        optimizer.run(recorder, objective, rng)
-        self.fit_ = recorder.fit(objective=str(objective), measure=str(measure), optimizer=repr(optimizer))
+        ready = self._untrained().prepared(train, rng)
+        problem, held = (
+            None if part is None else problem_of(ready, part, measure, objective, method) for part in (train, valid)
+        )
+        assert problem is not None
+        recorder = Recorder(problem, held)
+        method.run(problem, recorder, rng)
+        self.fit_ = recorder.fit(objective=str(objective), measure=str(measure), method=str(method))
         self.model_ = self.fit_.model
         return self
 

@@ -1,9 +1,9 @@
 """The cells into which straight lines divide a window of the plane, each a convex polygon.
 
 A polygon is cut by one of the lines that cross it; each part goes on with those that cross it, until none does. So the
-work is of the order of the number of cells, and no cell is looked at by lines that stay away from it. Corners nearer to
-a line than `NEAR` count as on it: flip boundaries of three documents meet in one point, and rounding must not make a
-cell of it.
+work is of the order of the number of cells, and no cell is compared with lines that stay away from it. Corners nearer
+to a line than `NEAR` count as on it: flip boundaries of three documents meet in one point, and rounding must not make
+a cell of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fliprank.kernels import kernel
 __all__ = ["Arrangement", "arrange"]
 
 NEAR = 1e-10
-"""On the scale of the window."""
+"""How near is on a line, on the scale of the window."""
 
 MOST_CELLS = 1 << 20
 
@@ -70,7 +70,7 @@ def arrange(lines: Floats, window: tuple[float, float, float, float], most: int 
     length = np.hypot(unit[:, 0], unit[:, 1])
     known = np.flatnonzero(length > 0)
     unit = unit[known] / length[known, None]
-    order = np.random.default_rng(0).permutation(len(unit))  # whatever the order given, cuts are about even
+    order = np.random.default_rng(0).permutation(len(unit))  # so that cuts are about even in whatever order lines come
     begin, corner, edge, cells = _cut_up(unit[order], NEAR, most)
     if cells > most:
         raise UsageError(f"{len(lines)} flip boundaries make more than {most:,} cells here: choose a smaller window")

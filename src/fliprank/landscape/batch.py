@@ -1,4 +1,4 @@
-"""Many points of parameter space at once: to start a kernel for a few rows costs more than the work."""
+"""Many points of parameter space at once, because to start a kernel for a few rows costs more than the work."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLOCK = 1 << 18
 
 
 def stacked(rows: Candidates, queries: Ints) -> Candidates:
-    """The judgements of these queries, of which some may come again and again."""
+    """The judgements of these queries; a query may be named several times."""
     chosen = span_indices(rows.offsets, queries)
     return Candidates(
         bounds(rows.sizes[queries]),

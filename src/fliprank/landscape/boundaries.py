@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,18 @@ from fliprank.data.csr import bounds
 from fliprank.errors import UsageError
 from fliprank.kernels import kernel
 
-__all__ = ["Boundaries", "find_boundaries"]
+__all__ = ["Boundaries", "Plane", "find_boundaries"]
 
 MOST_LINES = 1 << 16
 """Boundaries within a window; cells grow with their square."""
+
+
+class Plane(NamedTuple):
+    """Scores base + x u + y v."""
+
+    base: Floats
+    u: Floats
+    v: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,17 +57,13 @@ class Boundaries:
 
 
 def find_boundaries(
-    base: Floats,
-    u: Floats,
-    v: Floats,
-    candidates: Candidates,
-    window: tuple[float, float, float, float],
-    neutral: bool = False,
+    plane: Plane, candidates: Candidates, window: tuple[float, float, float, float], neutral: bool = False
 ) -> Boundaries:
     """The boundaries that cross the window; of documents with equal labels only if `neutral`."""
+    base, u, v = plane
     labels = np.nan_to_num(candidates.labels)
     corners = np.array([[x, y] for x in window[:2] for y in window[2:]], np.float64)
-    first, second = _crossing_pairs(base, u, v, labels, candidates.offsets, corners, neutral, MOST_LINES)
+    first, second = _crossing_pairs(plane, labels, candidates.offsets, corners, neutral, MOST_LINES)
     if len(first) > MOST_LINES:
         raise UsageError(f"more than {MOST_LINES:,} flip boundaries cross this window: choose a smaller one")
     line = np.column_stack([u[first] - u[second], v[first] - v[second], base[first] - base[second]])
@@ -79,9 +84,10 @@ def find_boundaries(
 
 @kernel
 def _crossing_pairs(
-    base: Floats, u: Floats, v: Floats, labels: Floats, offsets: Ints, corners: Floats, neutral: bool, most: int
+    plane: Plane, labels: Floats, offsets: Ints, corners: Floats, neutral: bool, most: int
 ) -> tuple[Ints, Ints]:
     """Pairs of rows whose boundary passes between the corners of the window; stops with more than `most`."""
+    base, u, v = plane
     first, second, count = np.empty(most + 1, np.int64), np.empty(most + 1, np.int64), 0
     for q in range(len(offsets) - 1):
         for i in range(offsets[q], offsets[q + 1]):

@@ -26,18 +26,18 @@ from fliprank.models.parameters import Parameters
 __all__ = ["Direction", "direction_of", "finite_reach", "moved", "reach", "slot_of"]
 
 Direction = str | Mapping[str, float] | ArrayLike
-"""The name of a free parameter, a number for each of some names, or a number for every free parameter."""
+"""The name of a free parameter, rates by name for several, or a vector with one rate per free parameter."""
 
 
 def slot_of(params: Parameters, name: str) -> int:
-    """Where the parameter of this name, or the value that it shares, stands in the free vector."""
+    """The place in the free vector of the parameter of this name, or of the value that it shares."""
     if name in params.free_names:
         return params.free_names.index(name)
     if name in params.names:
         slot = int(params.slots[params.names.index(name)])
         if slot >= 0:
             return slot
-        raise UsageError(f"{name} is fixed at {params[name]:g}: nothing moves along it")
+        raise UsageError(f"{name} is fixed at {params[name]:g}: it can't move")
     near = get_close_matches(name, params.free_names, 5) or list(params.free_names[:20])
     raise UsageError(f"no free parameter is called {name!r}; there are {', '.join(near) or 'none'}")
 
@@ -56,7 +56,9 @@ def direction_of(params: Parameters, given: Direction) -> Floats:
     if vector.shape != along.shape:
         raise UsageError(f"a direction of shape {vector.shape} for {len(along)} free parameters")
     if not np.isfinite(vector).all():
-        raise UsageError(f"the direction along {params.free_names[int((~np.isfinite(vector)).argmax())]} is no number")
+        raise UsageError(
+            f"the direction along {params.free_names[int((~np.isfinite(vector)).argmax())]} is not a finite number"
+        )
     return vector
 
 
@@ -72,7 +74,7 @@ def reach(params: Parameters, values: Floats, along: Floats) -> tuple[float, flo
 
 
 def finite_reach(params: Parameters, values: Floats, along: Floats) -> tuple[float, float]:
-    """The same, but where there are no bounds until some parameter has moved by twice its size (and at least by 2)."""
+    """The same, but without bounds only until some parameter has moved by twice its size (and at least by 2)."""
     low, high = reach(params, values, along)
     moving = along != 0
     room = float((2 * np.maximum(np.abs(values[moving]), 1.0) / np.abs(along[moving])).min(initial=np.inf))
@@ -80,7 +82,7 @@ def finite_reach(params: Parameters, values: Floats, along: Floats) -> tuple[flo
 
 
 def moved(params: Parameters, along: Floats, x: float) -> Parameters:
-    """The parameters x further along; within bounds, where rounding would lead past one."""
+    """The parameters x further along; moved back within their bounds if rounding led past one."""
     values = params.free_values + x * along
     still = along == 0
     inside = np.clip(values, params.free_lower, params.free_upper)

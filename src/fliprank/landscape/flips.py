@@ -22,8 +22,9 @@ from fliprank.data.candidates import Candidates
 from fliprank.data.csr import bounds
 from fliprank.errors import InputError, UsageError
 from fliprank.kernels import kernel, parallel_kernel, prange
+from fliprank.landscape.sweep import Line
 
-__all__ = ["Flips", "find_flips"]
+__all__ = ["Flips", "crossing", "find_flips", "line_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +48,9 @@ def find_flips(
     base: ArrayLike, slope: ArrayLike, candidates: Candidates, low: float = -np.inf, high: float = np.inf
 ) -> Flips:
     """All flips strictly between `low` and `high`. There may be n (n - 1) / 2 of them in a query of n rows."""
-    start, rate = line_of(base, slope, candidates, low, high)
-    begin = bounds(_count_flips(start, rate, candidates.offsets, low, high))
-    upper, lower, x = _list_flips(start, rate, candidates.offsets, low, high, begin)
+    line = line_of(base, slope, candidates, low, high)
+    begin = bounds(_count_flips(line, candidates.offsets))
+    upper, lower, x = _list_flips(line, candidates.offsets, begin)
     order = np.argsort(x, kind="stable")
     upper, lower = upper[order], lower[order]
     labels = np.nan_to_num(candidates.labels)
@@ -58,21 +59,19 @@ def find_flips(
     return Flips(query, upper, lower, x[order], kind)
 
 
-def line_of(
-    base: ArrayLike, slope: ArrayLike, candidates: Candidates, low: float, high: float
-) -> tuple[Floats, Floats]:
-    """(base, slope) as arrays that kernels take, after checking that they are finite and one number a row."""
+def line_of(base: ArrayLike, slope: ArrayLike, candidates: Candidates, low: float, high: float) -> Line:
+    """The line as kernels take it, after checking that there is one finite base and slope per row."""
     if not low < high:
         raise UsageError(f"there is nothing between {low} and {high}")
-    line: list[Floats] = []
+    parts: list[Floats] = []
     for name, given in (("base", base), ("slope", slope)):
         values: Floats = frozen(given, np.float64)
         if values.shape != (len(candidates),):
             raise InputError(f"{name} of shape {values.shape} for {len(candidates)} rows")
         if not np.isfinite(values).all():
             raise InputError(f"the {name} of row {int((~np.isfinite(values)).argmax())} is not a finite number")
-        line.append(values)
-    return line[0], line[1]
+        parts.append(values)
+    return Line(parts[0], parts[1], float(low), float(high))
 
 
 @kernel
@@ -83,7 +82,8 @@ def crossing(base: Floats, slope: Floats, i: int, j: int) -> float:
 
 
 @parallel_kernel
-def _count_flips(base: Floats, slope: Floats, offsets: Ints, low: float, high: float) -> Ints:
+def _count_flips(line: Line, offsets: Ints) -> Ints:
+    base, slope, low, high = line
     out = np.zeros(len(offsets) - 1, np.int64)
     for q in prange(len(offsets) - 1):
         count = 0
@@ -97,9 +97,8 @@ def _count_flips(base: Floats, slope: Floats, offsets: Ints, low: float, high: f
 
 
 @parallel_kernel
-def _list_flips(
-    base: Floats, slope: Floats, offsets: Ints, low: float, high: float, begin: Ints
-) -> tuple[Ints, Ints, Floats]:
+def _list_flips(line: Line, offsets: Ints, begin: Ints) -> tuple[Ints, Ints, Floats]:
+    base, slope, low, high = line
     upper, lower = np.empty(begin[-1], np.int64), np.empty(begin[-1], np.int64)
     where = np.empty(begin[-1])
     for q in prange(len(offsets) - 1):

@@ -1,4 +1,4 @@
-"""Which flips around a model's parameters would gain most: what a relevance engineer can act on.
+"""Which flips around a model's parameters would gain most: something that a relevance engineer can act on.
 
 Along each parameter the nearest flips on either side that the measure responds to, with the two documents, and what the
 measure is once the parameter has moved past them (and so past all flips on the way). Exact for linear parameters.
@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fliprank.data.candidates import Candidates
+from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.landscape.direction import Direction, direction_of, reach
 from fliprank.landscape.model_trajectory import RESOLUTION, ModelTrajectory, trajectory
 from fliprank.landscape.step_flips import Flip, Kind, StepFlips
@@ -54,7 +55,7 @@ def flip_gains(
     model: Model,
     candidates: Candidates,
     directions: Iterable[Direction] | None = None,
-    measure: str | Measure = "nDCG(dcg='exp-log2')@10",
+    measure: str | Measure = DEFAULT_MEASURE,
     *,
     nearest: int = 20,
     resolution: float = RESOLUTION,

@@ -14,7 +14,7 @@ from fliprank.kernels import kernel
 __all__ = ["sort_numbers"]
 
 FEW = 48
-"""So many are sorted by insertion alone."""
+"""Up to so many numbers are sorted by insertion alone."""
 
 
 @kernel

@@ -25,10 +25,11 @@ from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
 from fliprank.data.csr import bounds
 from fliprank.data.order import order_rows
+from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.errors import UsageError
 from fliprank.landscape.arrangement import MOST_CELLS, Arrangement, arrange
 from fliprank.landscape.batch import values_at
-from fliprank.landscape.boundaries import Boundaries, find_boundaries
+from fliprank.landscape.boundaries import Boundaries, Plane, find_boundaries
 from fliprank.landscape.direction import direction_of, finite_reach
 from fliprank.landscape.flips import line_of
 from fliprank.landscape.neighbours import Segments, find_segments
@@ -166,10 +167,10 @@ def score_regions(
 
     Boundaries of documents with equal labels change no measure and are left out, unless `neutral` is true.
     """
-    start, first = line_of(base, u, candidates, -np.inf, np.inf)
-    second = line_of(base, v, candidates, -np.inf, np.inf)[1]
+    start, first = line_of(base, u, candidates, -np.inf, np.inf)[:2]
+    second = line_of(base, v, candidates, -np.inf, np.inf).slope
     chosen = parse_measure(measure)
-    boundaries = find_boundaries(start, first, second, candidates, window, neutral)
+    boundaries = find_boundaries(Plane(start, first, second), candidates, window, neutral)
     cells = arrange(boundaries.line, window, most)
     points = cells.middles()
     values = values_at(lambda i: start + points[i, 0] * first + points[i, 1] * second, len(points), candidates, chosen)
@@ -197,19 +198,19 @@ def regions(
     model: Model,
     candidates: Candidates,
     parameters: tuple[str, str],
-    measure: str | Measure = "nDCG(dcg='exp-log2')@10",
+    measure: str | Measure = DEFAULT_MEASURE,
     window: Window | None = None,
     *,
     most: int = MOST_CELLS,
 ) -> Regions:
     """The regions of a model in the plane of two of its parameters, in whose values the window is.
 
-    By default the window is as wide as the bounds, or where there are none twice the value's size to either side.
+    By default the window reaches to the bounds, or where there are none by twice the value's size to either side.
     """
     params = model.params
     along = [direction_of(params, name) for name in parameters]
     if not all(model.linear_along(direction) for direction in (*along, along[0] + along[1])):
-        raise UsageError(f"regions need scores that are linear in {' and '.join(parameters)}: see `surface`")
+        raise UsageError(f"regions need scores that are linear in {' and '.join(parameters)}: use `surface` instead")
     values = [params[name] for name in parameters]
     u, v = (model.slope(candidates, direction) for direction in along)
     base = model.score(candidates) - values[0] * u - values[1] * v

@@ -1,6 +1,6 @@
 """The flips behind the steps of a trajectory: which two documents of which query swap, and what that gains.
 
-A trajectory knows where each query steps; the documents are looked for only when they are asked for, for a line may
+A trajectory knows where each query steps; the documents are looked for only when they are asked for, because a line may
 have millions of flips. Where several pairs of a query swap at one step, the pair is named whose labels differ most in
 the direction of the gain, and `together` counts the pairs with different labels.
 """
@@ -14,14 +14,14 @@ import numpy as np
 
 from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
-from fliprank.data.order import order_rows
+from fliprank.data.csr import bounds
 from fliprank.kernels import kernel, parallel_kernel, prange
 from fliprank.landscape.flips import crossing
 
 if TYPE_CHECKING:
     from fliprank.landscape.model_trajectory import ModelTrajectory
 
-__all__ = ["Flip", "Kind", "StepFlips"]
+__all__ = ["Flip", "Kind", "StepFlips", "Wanted", "find_pairs"]
 
 Kind = Literal["good", "bad", "neutral"]
 
@@ -33,7 +33,8 @@ class Flip(NamedTuple):
     """Moving x upwards past `x`, the document `up` overtakes the document `down` of query `qid`.
 
     `gain` is what that adds to the query's value, `mean_gain` to the mean over queries (of GMAP: of logarithms); less
-    than 0 is a loss, also where smaller values are better. `value` is that of the parameter which moves.
+    than 0 is a loss, also where smaller values are better. `value` is that of the parameter which moves, or x if
+    several do.
     """
 
     x: float
@@ -52,7 +53,7 @@ class Flip(NamedTuple):
 class StepFlips(Sequence[Flip]):
     """Flips of a trajectory by gain, the best first, or those at `steps` in their order; documents are found when read.
 
-    `x`, `query` and `mean_gain` are there for all at once, as arrays.
+    `x`, `query`, `gain` and `mean_gain` are arrays with one entry per flip.
     """
 
     def __init__(self, path: ModelTrajectory, steps: Ints | None = None) -> None:
@@ -65,9 +66,8 @@ class StepFlips(Sequence[Flip]):
             some = np.flatnonzero(path.responds)
             steps = some[np.argsort(-mean[some], kind="stable")]
         self._steps = steps
-        query = np.repeat(np.arange(path.candidates.queries), np.diff(found.begin))
         self.x: Floats = found.x[self._steps]
-        self.query: Ints = query[self._steps]
+        self.query: Ints = found.query()[self._steps]
         self.gain: Floats = gain[self._steps]
         self.mean_gain: Floats = mean[self._steps]
 
@@ -90,13 +90,11 @@ class StepFlips(Sequence[Flip]):
     def _named(self, chosen: Ints) -> list[Flip]:
         path, rows = self._path, self._path.candidates
         x, query, gain = self.x[chosen], self.query[chosen], self.gain[chosen]
-        labels = np.nan_to_num(rows.labels)
+        labels, wanted = np.nan_to_num(rows.labels), Wanted(x, query, np.sign(gain))
         if path.line is not None:
-            up, down, together = find_pairs(
-                path.line.base, path.line.slope, rows.offsets, labels, x, query, np.sign(gain)
-            )
+            up, down, together = find_pairs(path.line.base, path.line.slope, rows.offsets, labels, wanted)
         else:
-            up, down, together = _bracketed_pairs(path, labels, x, query, np.sign(gain))
+            up, down, together = _swapped_pairs(path, labels, wanted)
         value = path.parameter(x) if path.name is not None else x
         out = []
         for i in range(len(chosen)):
@@ -117,11 +115,18 @@ def _doc(rows: Candidates, row: int) -> str:
     return f"row {row - int(rows.offsets[np.searchsorted(rows.offsets, row, 'right') - 1]) + 1}"
 
 
+class Wanted(NamedTuple):
+    """Steps whose documents are looked for: of `query[i]` at `x[i]`; `sign[i]` is that of the gain."""
+
+    x: Floats
+    query: Ints
+    sign: Floats
+
+
 @parallel_kernel
-def find_pairs(
-    base: Floats, slope: Floats, offsets: Ints, labels: Floats, x: Floats, query: Ints, sign: Floats
-) -> tuple[Ints, Ints, Ints]:
-    """(up, down, together) of the i-th step: rows of `query[i]` that cross at `x[i]`; `sign[i]` is that of the gain."""
+def find_pairs(base: Floats, slope: Floats, offsets: Ints, labels: Floats, wanted: Wanted) -> tuple[Ints, Ints, Ints]:
+    """(up, down, together) of each wanted step: rows of its query that cross at its x, exactly."""
+    x, query, sign = wanted
     up, down, together = np.zeros(len(x), np.int64), np.zeros(len(x), np.int64), np.zeros(len(x), np.int64)
     for i in prange(len(x)):
         begin, end = offsets[query[i]], offsets[query[i] + 1]
@@ -150,23 +155,18 @@ def _near(base: Floats, slope: Floats, one: int, other: int, x: float) -> bool:
     return near
 
 
-def _bracketed_pairs(
-    path: ModelTrajectory, labels: Floats, x: Floats, query: Ints, sign: Floats
-) -> tuple[Ints, Ints, Ints]:
-    """The same where a step is only known to lie in a cell: rows that swap between its ends."""
-    up, down, together = (np.zeros(len(x), np.int64) for _ in range(3))
-    ends = [path.model_at(float(at + side * path.resolution / 2)) for at in x for side in (-1, 1)]
-    for i, q in enumerate(query):
-        rows, begin = path.candidates.select([q]), path.candidates.offsets[q]
-        ranks = []
-        for model in ends[2 * i : 2 * i + 2]:
-            rank = np.empty(len(rows), np.int64)
-            rank[order_rows(model.score(rows), rows.offsets, rows.docids)] = np.arange(len(rows))
-            ranks.append(rank)
-        before, after = ranks
-        u, d = np.nonzero((before[:, None] > before[None, :]) & (after[:, None] < after[None, :]))
-        better = labels[begin + u] - labels[begin + d]
-        # Of pairs that differ alike, that nearest to the top.
-        best = np.lexsort((before[d], -better * sign[i]))[0]
-        up[i], down[i], together[i] = begin + u[best], begin + d[best], np.count_nonzero(better)
+def _swapped_pairs(path: ModelTrajectory, labels: Floats, wanted: Wanted) -> tuple[Ints, Ints, Ints]:
+    """The same where scores are not linear: rows that swap there."""
+    up, down, together = (np.zeros(len(wanted.x), np.int64) for _ in range(3))
+    queries, number = np.unique(wanted.query, return_inverse=True)
+    swaps = path.swaps(queries)
+    moved = path.candidates.offsets[queries] - bounds(path.candidates.sizes[queries])[:-1]
+    for i, (q, x, sign) in enumerate(zip(number, wanted.x, wanted.sign, strict=True)):
+        here = slice(swaps.begin[q], swaps.begin[q + 1])
+        away = np.abs(swaps.x[here] - x)
+        some = np.flatnonzero(away == away.min()) + swaps.begin[q]
+        u, d = swaps.up[some] + moved[q], swaps.down[some] + moved[q]
+        better = labels[u] - labels[d]
+        best = int(np.argmax(better * sign))
+        up[i], down[i], together[i] = u[best], d[best], np.count_nonzero(better)
     return up, down, together

@@ -1,14 +1,15 @@
 """The steps of each query along a line: where its value changes, and to what.
 
 Every rank-based measure pays by a `Law`, so two kernels serve them all: `top` for the first ranks of a query, and
-`crossings` for whatever looks further down. CorrectPairs, which has no law of ranks, changes by a pair a flip.
+`crossings` for measures that look further down. CorrectPairs, which has no law of ranks, changes by one pair per flip.
+A query's steps depend on its own rows only: the steps of parts of the queries, joined, are those of all of them.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +17,18 @@ from numpy.typing import NDArray
 from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
 from fliprank.data.csr import bounds
-from fliprank.data.order import NO_IDS, order_rows
+from fliprank.data.order import order_rows
 from fliprank.errors import UsageError
 from fliprank.kernels import parallel_kernel, prange
 from fliprank.landscape.crossings import sweep_crossings
 from fliprank.landscape.flips import find_flips
-from fliprank.landscape.top import sweep_tops
-from fliprank.measures import AP, ESL, GMAP, CorrectPairs, Measure, RankMeasure
-from fliprank.measures.law import Law, Ranks
+from fliprank.landscape.sweep import Docs, Line, Pay, Room
+from fliprank.landscape.top import Stretches, sweep_tops
+from fliprank.measures import ESL, CorrectPairs, Measure, RankMeasure
+from fliprank.measures.geometric_mean import GeometricMean
+from fliprank.measures.law import Ranks
 
-__all__ = ["Steps", "find_steps"]
+__all__ = ["Steps", "find_steps", "floored", "join_steps", "pair_steps", "steps_by_law"]
 
 DEEPEST = 64
 """The longest top that is kept kinetic: the next flip is looked for among all its ranks."""
@@ -36,21 +39,27 @@ STRETCHES = 8
 BLOCK = 1 << 22
 """Crossings that are held at a time."""
 
-
 MOST_KEPT = 1 << 22
 """Numbers that a thread keeps room for from one sweep to the next."""
 
 KEPT = threading.local()
 
 
-@dataclass(frozen=True, eq=False)
-class Steps:
+class Steps(NamedTuple):
     """Query q has the value `first[q]` at first, then `value[i]` after `x[i]`, i from `begin[q]` to `begin[q + 1]`."""
 
     begin: Ints
     x: Floats
     value: Floats
     first: Floats
+
+    @property
+    def queries(self) -> int:
+        return len(self.first)
+
+    def query(self) -> Ints:
+        """The query of each step."""
+        return np.repeat(np.arange(self.queries), np.diff(self.begin))
 
     def before(self) -> Floats:
         """The value before each step."""
@@ -61,7 +70,7 @@ class Steps:
         return out
 
     def at(self, x: float) -> Floats:
-        """The value of each query at x; where it has a step there, after it."""
+        """The value of each query at x; if it has a step there, after it."""
         after = np.concatenate([[0], np.cumsum(self.x <= x)])
         passed = after[self.begin[1:]] - after[self.begin[:-1]]
         out = self.first.copy()
@@ -69,118 +78,138 @@ class Steps:
         return out
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """What a sweep of some queries wrote: `count[i]` steps from `room[i]` on."""
+def join_steps(parts: Sequence[Steps]) -> Steps:
+    """The steps of several parts of the queries, as those of all queries in the order of the parts.
 
-    queries: Ints
-    room: Ints
-    x: Floats
-    value: Floats
-    first: Floats
-    count: Ints
-
-    @classmethod
-    def of(cls, queries: Ints, room: Ints, written: Floats | None = None) -> _Part:
-        """With this much room for each query, in memory of its own or in what was `written` to before."""
-        size = int(room.sum())
-        memory = np.empty(2 * size) if written is None else written
-        x, value = memory[:size], memory[size : 2 * size]
-        return cls(queries, bounds(room), x, value, np.zeros(len(queries)), np.zeros(len(queries), np.int64))
+    >>> one = Steps(np.array([0, 1]), np.array([0.5]), np.array([1.0]), np.array([0.0]))
+    >>> joined = join_steps([one, one])
+    >>> joined.begin.tolist(), joined.x.tolist(), joined.first.tolist()
+    ([0, 1, 2], [0.5, 0.5], [0.0, 0.0])
+    """
+    sizes = np.concatenate([np.empty(0, np.int64), *(np.diff(part.begin) for part in parts)])
+    none = np.empty(0)
+    x, value, first = (np.concatenate([none, *(getattr(p, name) for p in parts)]) for name in ("x", "value", "first"))
+    return Steps(bounds(sizes), x, value, first)
 
 
-def find_steps(base: Floats, slope: Floats, candidates: Candidates, measure: Measure, low: float, high: float) -> Steps:
-    """The steps of each query between `low` and `high`."""
+def find_steps(line: Line, candidates: Candidates, measure: Measure) -> Steps:
+    """The steps of each query along a line of scores."""
+
+    def by_law(pay: Pay) -> Steps:
+        parts = list(_sweep(line, candidates, pay))
+        return _placed(parts, candidates.queries)
+
+    if isinstance(measure, GeometricMean):
+        return floored(find_steps(line, candidates, measure.plain), measure)
     if isinstance(measure, CorrectPairs):
-        return _pair_steps(base, slope, candidates, measure, low, high)
-    if isinstance(measure, GMAP):
-        plain = find_steps(base, slope, candidates, AP(rel=measure.rel), low, high)
-        return Steps(plain.begin, plain.x, np.maximum(plain.value, measure.eps), np.maximum(plain.first, measure.eps))
+        judged = candidates.judgements.row
+        flips = find_flips(line.base[judged], line.slope[judged], candidates.take(judged), line.low, line.high)
+        some = np.flatnonzero(flips.kind)
+        some = some[np.argsort(flips.query[some], kind="stable")]
+        first = measure.per_query(_scores_after(line, candidates), candidates)
+        return pair_steps(flips.query[some], flips.x[some], flips.kind[some], first, measure.pairs(candidates))
+    return steps_by_law(by_law, candidates, measure)
+
+
+def floored(steps: Steps, measure: GeometricMean) -> Steps:
+    """The steps of a geometric mean, from those of the plain measure."""
+    return steps._replace(value=measure.floored(steps.value), first=measure.floored(steps.first))
+
+
+def steps_by_law(by_law: Callable[[Pay], Steps], candidates: Candidates, measure: Measure) -> Steps:
+    """The steps of a measure that pays by a law, from those of the law itself."""
     if not isinstance(measure, RankMeasure):
         raise UsageError(f"{measure} does not change with ranks: it has no steps along a line")
-    law = measure.law_for(candidates)
-    gain = _gain_of_rows(candidates, measure, law)
-    parts = list(_sweep(_Line(base, slope, candidates, low, high), law, gain))
-    steps = _join(parts, candidates.queries)
+    pay = Pay.of(candidates, measure)
+    steps = by_law(pay)
     if isinstance(measure, ESL):  # a search that never finds n documents is no term of the law
-        lacking = np.add.reduceat(np.append(gain != 0, 0), candidates.offsets[:-1]) if candidates.queries else 0
-        lacking = np.where(candidates.sizes > 0, lacking, 0)
-        return Steps(
-            steps.begin, steps.x, steps.value, steps.first + (lacking < measure.n) * (candidates.sizes - lacking)
-        )
+        good = _count(pay.gain != 0, candidates.offsets)
+        return steps._replace(first=steps.first + (good < measure.n) * (candidates.sizes - good))
     return steps
 
 
-@dataclass(frozen=True, eq=False)
-class _Line:
-    """Scores base + x slope of these candidates, x between low and high."""
-
-    base: Floats
-    slope: Floats
-    candidates: Candidates
-    low: float
-    high: float
-
-    def directions(self) -> tuple[Floats, Floats, Floats]:
-        """(ends, middles, margin) of stretches of the line, for `sweep_tops`.
-
-        Evenly spaced as angles, on a scale on which base and slope spread alike: so infinite ends are like any other.
-        """
-        ranges = [(float(part.min()), float(part.max())) for part in (self.base, self.slope)]
-        height, spread = (high - low for low, high in ranges)
-        scale = height / spread if 0 < spread < np.inf and 0 < height < np.inf else 1.0
-        angle = np.linspace(np.arctan(self.low / scale), np.arctan(self.high / scale), 2 * STRETCHES + 1)
-        direction = np.column_stack([np.cos(angle), scale * np.sin(angle)])
-        ends, middles = direction[::2].copy(), direction[1::2].copy()
-        largest = np.array([max(-low, high) for low, high in ranges])
-        return ends, middles, 1e-12 * np.abs(ends) @ largest
+def pair_steps(query: Ints, x: Floats, kind: NDArray[np.int8], first: Floats, pairs: Floats) -> Steps:
+    """The steps of CorrectPairs from flips, by query and then by x: a good one (`kind` 1) adds one pair of `pairs`."""
+    begin = bounds(np.bincount(query, minlength=len(first)))
+    total = np.concatenate([[0], np.cumsum(kind, dtype=np.int64)])
+    value = first[query] + (total[1:] - total[begin[query]]) / pairs[query]
+    # Of flips of one query at one x the last is the step.
+    last = (np.diff(x, append=np.inf) != 0) | (np.diff(query, append=-1) != 0)
+    return Steps(np.concatenate([[0], np.cumsum(last)])[begin], x[last], value[last], first)
 
 
-def _gain_of_rows(candidates: Candidates, measure: RankMeasure, law: Law) -> Floats:
-    """The gain of each row, worked out once; 0 where nobody judged it."""
-    key = (measure, "gain of rows")
-    if key not in candidates.memo:
-        gain = np.zeros(len(candidates))
-        gain[candidates.judgements.row] = law.gain
-        candidates.memo[key] = gain
-    found: Floats = candidates.memo[key]
+def _count(some: NDArray[np.bool_], offsets: Ints) -> Ints:
+    """How many of each query's rows are true."""
+    total = np.concatenate([[0], np.cumsum(some)])
+    found: Ints = total[offsets[1:]] - total[offsets[:-1]]
     return found
 
 
-def _sweep(line: _Line, law: Law, gain: Floats) -> Iterator[_Part]:
+def _scores_after(line: Line, candidates: Candidates) -> Floats:
+    """Scores without ties that rank all rows as they are just after the line's low end."""
+    base, slope = line.base, line.slope
+    by_base = np.empty(len(base))
+    by_base[order_rows(base, candidates.offsets, candidates.docids)] = np.arange(len(base))
+    score = -slope if np.isneginf(line.low) else base + line.low * slope
+    out = np.empty(len(base))
+    out[np.lexsort((by_base, -slope, -score))] = -np.arange(len(base))
+    return out
+
+
+class _Part(NamedTuple):
+    """The steps of some queries, as a sweep wrote them: `found[i]` of the i-th."""
+
+    queries: Ints
+    room: Room
+    first: Floats
+    found: Ints
+
+
+def _sweep(line: Line, candidates: Candidates, pay: Pay) -> Iterator[_Part]:
     """Sweep each query by the kernel that suits it; queries without gain have no steps."""
-    sizes, offsets = line.candidates.sizes, line.candidates.offsets
-    reach = np.minimum(len(law.discount) if len(law.discount) else sizes, law.limit)
-    good = np.concatenate([[0], np.cumsum(gain != 0)])
-    good = good[offsets[1:]] - good[offsets[:-1]]
+    sizes, docs, reach = candidates.sizes, Docs.of(candidates), pay.limit
+    good = _count(pay.gain != 0, candidates.offsets)
     # Where the top is half of the query, following the documents with gain is no more work.
-    shallow = (law.ranks == Ranks.ALL) & (reach <= DEEPEST) & (2 * reach < sizes) & (len(law.discount) > 0)
+    shallow = (pay.ranks == Ranks.ALL) & (reach <= DEEPEST) & (2 * reach < sizes)
     tops, others = np.flatnonzero(shallow & (good > 0) & (reach > 0)), np.flatnonzero(~shallow & (good > 0))
     if len(tops):
-        yield from _sweep_tops(line, law, gain, tops, reach[tops])
+        yield from _sweep_tops(line, docs, pay, tops, reach[tops])
     pairs = good[others] * sizes[others]
     for block in np.split(others, np.flatnonzero(np.diff(np.cumsum(pairs) // BLOCK)) + 1):
         if len(block):
-            yield _sweep_crossings(line, law, gain, block, good[block] * sizes[block])
+            room = Room.of(good[block] * sizes[block])
+            part = _Part(block, room, *sweep_crossings(block, line, docs, pay, room))
+            yield _selected(part, np.ones(len(block), bool))
 
 
-def _sweep_tops(line: _Line, law: Law, gain: Floats, queries: Ints, depth: Ints) -> Iterator[_Part]:
-    rows, ids = line.candidates, line.candidates.docids or NO_IDS
-    directions, room = line.directions(), 16 * depth + 32
-    written: Floats | None = _written(2 * int(room.sum()))
+def _sweep_tops(line: Line, docs: Docs, pay: Pay, queries: Ints, depth: Ints) -> Iterator[_Part]:
+    stretches, sizes = _stretches(line), 16 * depth + 32
+    memory: Floats | None = _kept_memory(2 * int(sizes.sum()))
     while len(queries):
-        part = _Part.of(queries, room, written)
-        written = None
-        given = (rows.offsets, line.base, line.slope, gain, law.discount, law.above, line.low, line.high)
-        sweep_tops(
-            queries, depth, *given, *directions, *ids.arrays, part.room, part.x, part.value, part.first, part.count
-        )
-        fits = part.count <= room
+        room = Room.of(sizes, memory)
+        memory = None
+        part = _Part(queries, room, *sweep_tops(queries, depth, line, stretches, docs, pay, room))
+        fits = part.found <= sizes
         yield part if fits.all() else _selected(part, fits)
-        queries, depth, room = queries[~fits], depth[~fits], part.count[~fits]
+        queries, depth, sizes = queries[~fits], depth[~fits], part.found[~fits]
 
 
-def _written(size: int) -> Floats | None:
+def _stretches(line: Line) -> Stretches:
+    """Stretches of the line, evenly spaced as angles on a scale on which base and slope spread alike.
+
+    So infinite ends are like any other.
+    """
+    ranges = [(float(part.min()), float(part.max())) for part in (line.base, line.slope)]
+    height, spread = (high - low for low, high in ranges)
+    scale = height / spread if 0 < spread < np.inf and 0 < height < np.inf else 1.0
+    angle = np.linspace(np.arctan(line.low / scale), np.arctan(line.high / scale), 2 * STRETCHES + 1)
+    direction = np.column_stack([np.cos(angle), scale * np.sin(angle)])
+    ends, middles = direction[::2].copy(), direction[1::2].copy()
+    largest = np.array([max(-low, high) for low, high in ranges])
+    return Stretches(ends, middles, 1e-12 * np.abs(ends) @ largest)
+
+
+def _kept_memory(size: int) -> Floats | None:
     """Memory that this thread used before. To get fresh pages from the system took a quarter of a sweep."""
     if size > MOST_KEPT:
         return None
@@ -190,83 +219,31 @@ def _written(size: int) -> Floats | None:
     return memory
 
 
-def _sweep_crossings(line: _Line, law: Law, gain: Floats, queries: Ints, room: Ints) -> _Part:
-    rows, ids = line.candidates, line.candidates.docids or NO_IDS
-    part = _Part.of(queries, room)
-    paid = (gain, law.discount, law.limit, law.above, law.ranks, line.low, line.high)
-    entries = rows.judgements.entry_of_row
-    sweep_crossings(
-        queries,
-        rows.offsets,
-        entries,
-        line.base,
-        line.slope,
-        *paid,
-        *ids.arrays,
-        part.room,
-        part.x,
-        part.value,
-        part.first,
-        part.count,
-    )
-    return _selected(part, np.ones(len(queries), bool))
-
-
 def _selected(part: _Part, chosen: NDArray[np.bool_]) -> _Part:
     """Some queries of a part, without the room that was left over."""
-    count = np.where(chosen, part.count, 0)
-    begin = bounds(count)
-    x, value = np.empty(begin[-1]), np.empty(begin[-1])
-    _place(np.arange(len(count)), part.room, count, part.x, part.value, begin, x, value)
-    return _Part(part.queries[chosen], begin[np.append(chosen, True)], x, value, part.first[chosen], count[chosen])
+    count = np.where(chosen, part.found, 0)
+    out = Room.of(count)
+    _place(np.arange(len(count)), part.room, count, out)
+    kept = out._replace(begin=out.begin[np.append(chosen, True)])
+    return _Part(part.queries[chosen], kept, part.first[chosen], count[chosen])
 
 
-def _join(parts: list[_Part], queries: int) -> Steps:
+def _placed(parts: list[_Part], queries: int) -> Steps:
     """All parts as one, in the order of queries."""
     count, first = np.zeros(queries, np.int64), np.zeros(queries)
     for part in parts:
-        count[part.queries], first[part.queries] = part.count, part.first
-    begin = bounds(count)
-    x, value = np.empty(begin[-1]), np.empty(begin[-1])
+        count[part.queries], first[part.queries] = part.found, part.first
+    out = Room.of(count)
     for part in parts:
-        _place(part.queries, part.room, part.count, part.x, part.value, begin, x, value)
-    return Steps(begin, x, value, first)
+        _place(part.queries, part.room, part.found, out)
+    return Steps(out.begin, out.x, out.value, first)
 
 
 @parallel_kernel
-def _place(
-    queries: Ints, room: Ints, count: Ints, x: Floats, value: Floats, begin: Ints, out_x: Floats, out_value: Floats
-) -> None:
+def _place(queries: Ints, room: Room, count: Ints, out: Room) -> None:
+    """Copy the steps of the i-th query of `room` to where those of `queries[i]` belong."""
+    x, value = out.x, out.value  # a parallel loop writes to arrays, not to those within a tuple
     for i in prange(len(queries)):
-        to = begin[queries[i]]
+        to, begin = out.begin[queries[i]], room.begin[i]
         for k in range(count[i]):
-            out_x[to + k], out_value[to + k] = x[room[i] + k], value[room[i] + k]
-
-
-def _pair_steps(
-    base: Floats, slope: Floats, candidates: Candidates, measure: CorrectPairs, low: float, high: float
-) -> Steps:
-    """Each flip of judged documents with different labels is one pair more or less in the right order."""
-    judged = candidates.judgements.row
-    flips = find_flips(base[judged], slope[judged], candidates.take(judged), low, high)
-    some = np.flatnonzero(flips.kind)
-    some = some[np.argsort(flips.query[some], kind="stable")]
-    query, x, change = flips.query[some], flips.x[some], flips.kind[some].astype(np.int64)
-    begin = bounds(np.bincount(query, minlength=candidates.queries))
-    total = np.concatenate([[0], np.cumsum(change)])
-    pairs = measure.pairs(candidates)
-    first = measure.per_query(_scores_after(base, slope, candidates, low), candidates)
-    value = first[query] + (total[1:] - total[begin[query]]) / pairs[query]
-    # Of flips of one query at one x the last is the step.
-    last = (np.diff(x, append=np.inf) != 0) | (np.diff(query, append=-1) != 0)
-    return Steps(np.concatenate([[0], np.cumsum(last)])[begin], x[last], value[last], first)
-
-
-def _scores_after(base: Floats, slope: Floats, candidates: Candidates, low: float) -> Floats:
-    """Scores without ties that rank all rows as they are just after `low`."""
-    by_base = np.empty(len(base))
-    by_base[order_rows(base, candidates.offsets, candidates.docids)] = np.arange(len(base))
-    score = -slope if np.isneginf(low) else base + low * slope
-    out = np.empty(len(base))
-    out[np.lexsort((by_base, -slope, -score))] = -np.arange(len(base))
-    return out
+            x[to + k], value[to + k] = room.x[begin + k], room.value[begin + k]

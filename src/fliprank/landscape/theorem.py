@@ -2,17 +2,17 @@
 
 It holds where a line meets one flip at a time: at the edge of an optimum the next flip is bad for one measure, so for
 the other, too. MAP and nDCG of binary labels, or nDCG with different gains of the same labels, respond to the same
-flips; a cut-off, or a gain that is the same for two labels, makes a measure deaf to some. `share_optima` looks at given
-lines through a training set and says which of this is true there.
+flips; with a cut-off, or equal gains for two labels, a measure ignores some. `share_optima` checks all of this along
+given lines through a training set.
 
 >>> from fliprank.models import Linear
 >>> rng = np.random.default_rng(0)
 >>> rows = Candidates.of(rng.integers(0, 2, 60), group=[30, 30], features=rng.normal(size=(60, 2)))
 >>> model = Linear().prepared(rows, 0)
->>> found = share_optima(["AP", "nDCG"], model, rows, ["w.1", "w.2"])
+>>> found = share_optima(model, rows, ["w.1", "w.2"], ["AP", "nDCG"])
 >>> found.same_flips, found.share, found.optima
 (True, True, 400)
->>> share_optima(["AP", "nDCG@5"], model, rows, ["w.1", "w.2"]).differences[0].why
+>>> share_optima(model, rows, ["w.1", "w.2"], ["AP", "nDCG@5"]).differences[0].why
 'only AP responds to the flip'
 """
 
@@ -30,7 +30,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
 from fliprank.landscape.direction import Direction
 from fliprank.landscape.model_trajectory import ModelTrajectory, trajectory
-from fliprank.landscape.step_flips import find_pairs
+from fliprank.landscape.step_flips import Wanted, find_pairs
 from fliprank.landscape.trajectory import ScoreTrajectory, Trajectory
 from fliprank.measures import Measure
 from fliprank.models.base import Model
@@ -39,7 +39,7 @@ __all__ = ["Agreement", "Difference", "compare_optima", "share_optima"]
 
 
 class Difference(NamedTuple):
-    """An optimum of `measure`, from `low` to `high` on line number `line`, that `other` does not have so.
+    """An optimum of `measure`, from `low` to `high` on line number `line`, that `other` does not have, or not as wide.
 
     `x` is the edge where they part, and `why` tells how.
     """
@@ -55,7 +55,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class Agreement:
-    """What was found: `lines` looked at, `optima` compared, and each that a measure does not share with another.
+    """What was found: how many lines and optima were compared, and each optimum that two measures do not share.
 
     `same_flips`: whether all measures respond to the same flips on these lines, in the same direction; `one_at_a_time`:
     whether no two flips that any of them responds to coincide. Where both hold, Theorem 1 says that `share` must hold.
@@ -75,7 +75,7 @@ class Agreement:
 
     @property
     def theorem_holds(self) -> bool:
-        """False only for what Theorem 1 says can't be."""
+        """False only if something was found that Theorem 1 rules out."""
         return self.share or not (self.same_flips and self.one_at_a_time)
 
     def __str__(self) -> str:
@@ -89,10 +89,10 @@ class Agreement:
 
 
 def share_optima(
-    measures: Sequence[str | Measure],
     model: Model,
     candidates: Candidates,
-    directions: Iterable[Direction] | int | None = None,
+    directions: Iterable[Direction] | int | None,
+    measures: Sequence[str | Measure],
     low: float | None = None,
     high: float | None = None,
     *,
@@ -100,10 +100,10 @@ def share_optima(
 ) -> Agreement:
     """Whether these measures have the same local optima along lines through the model's parameters.
 
-    `directions`: by default every free parameter; a number is that many random ones.
+    `directions`: None means every free parameter, a number that many random ones.
     """
     if len(measures) < 2:
-        raise UsageError("to share optima takes two measures")
+        raise UsageError(f"to compare optima takes two measures or more, not {len(measures)}")
     if directions is None:
         directions = model.params.free_names
     elif isinstance(directions, int):
@@ -113,7 +113,7 @@ def share_optima(
         for number, direction in enumerate(directions)
     ]
     if not found:
-        raise UsageError("there is no direction to look along")
+        raise UsageError("there is no direction to look along: give one or more")
     return Agreement(
         found[0].measures,
         len(found),
@@ -154,8 +154,7 @@ Responses = dict[tuple[int, float], float]
 def _responding(path: Trajectory) -> tuple[Ints, Floats, Floats]:
     """(query, x, sign) of each step that is more than rounding."""
     some, sign = path.responds, path.measure.sign
-    query = np.repeat(np.arange(path.candidates.queries), np.diff(path.steps.begin))
-    return query[some], path.steps.x[some], sign * np.sign(path.steps.value - path.steps.before())[some]
+    return path.steps.query()[some], path.steps.x[some], sign * np.sign(path.steps.value - path.steps.before())[some]
 
 
 def _responses(path: Trajectory) -> Responses:
@@ -172,7 +171,7 @@ def _one_at_a_time(path: Trajectory) -> bool:
     if not isinstance(line, ScoreTrajectory):
         return True
     labels = np.nan_to_num(path.candidates.labels)
-    together = find_pairs(line.base, line.slope, path.candidates.offsets, labels, x, query, sign)[2]
+    together = find_pairs(line.base, line.slope, path.candidates.offsets, labels, Wanted(x, query, sign))[2]
     return bool((together <= 1).all())
 
 

@@ -6,87 +6,64 @@ k - 1 pairs of neighbours and that of the k-th with the document from outside th
 three crossings; the overtaker is looked for again only when the k-th changes. Flips at one x are one step.
 
 In a long query most documents are never among the first k. Such a document lies below some k others at both ends of a
-stretch of the line, hence below them all along it, for the lowest of k straight lines is a concave function.
+stretch of the line, and so below them all along it, because the lowest of k straight lines is a concave function.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from fliprank.arrays import Bytes, Floats, Int32s, Ints
-from fliprank.data.order import comes_first
+from fliprank.arrays import Floats, Ints
 from fliprank.kernels import kernel, parallel_kernel, prange
-from fliprank.measures.law import weight_of
+from fliprank.landscape.sweep import Docs, Line, Pay, Room, leads
+from fliprank.measures.law import Above, weight_of
 
-__all__ = ["sweep_tops"]
+__all__ = ["Stretches", "sweep_tops"]
 
 LONG = 6
-"""A query of more than this many times k rows is first rid of those that stay below: from there on it pays."""
+"""A query of more than this many times k rows first drops those that always stay below: from there on it pays."""
+
+
+class Stretches(NamedTuple):
+    """Stretches of the line, by directions (c, s) in which a document scores c base + s slope.
+
+    `ends` and `middles` are the directions at their ends and in their middles; `margin` is what rounding may add to a
+    score at each end.
+    """
+
+    ends: Floats
+    middles: Floats
+    margin: Floats
 
 
 @parallel_kernel
 def sweep_tops(
-    queries: Ints,
-    depth: Ints,
-    offsets: Ints,
-    base: Floats,
-    slope: Floats,
-    gain: Floats,
-    discount: Floats,
-    above: int,
-    low: float,
-    high: float,
-    ends: Floats,
-    middles: Floats,
-    margin: Floats,
-    buffer: Bytes,
-    start: Ints,
-    length: Int32s,
-    room: Ints,
-    x: Floats,
-    value: Floats,
-    first: Floats,
-    count: Ints,
-) -> None:
-    """For the i-th of `queries`: its value just after `low` to `first[i]`, its steps to x and value from `room[i]` on.
+    queries: Ints, depth: Ints, line: Line, stretches: Stretches, docs: Docs, pay: Pay, room: Room
+) -> tuple[Floats, Ints]:
+    """Write the steps of these queries, whose first `depth` ranks are paid for, to `room`.
 
-    `count[i]` steps were found; those that exceed the room are not written. `ends` and `middles` are directions (c, s),
-    in which a document scores c base + s slope, at the ends and in the middle of stretches of the line; `margin` is
-    what rounding may add to a score at each end.
+    Returns the value of each query just after the line's low end, and how many steps it has; those that exceed the room
+    are not written.
     """
+    first, count = np.zeros(len(queries)), np.zeros(len(queries), np.int64)
+    begins, x, value = room  # a parallel loop writes to arrays, not to those within a tuple
     chunks = min(len(queries), 64)
     for chunk in prange(chunks):
         for i in range(len(queries) * chunk // chunks, len(queries) * (chunk + 1) // chunks):
-            q, k = queries[i], depth[i]
-            if offsets[q + 1] - offsets[q] > LONG * k:
-                rows = _contenders(offsets[q], offsets[q + 1], k, base, slope, ends, middles, margin)
-            else:
-                rows = np.arange(offsets[q], offsets[q + 1])
-            _put_in_order(rows, k, base, slope, low, buffer, start, length)
-            room_here = slice(room[i], room[i + 1])
-            first[i], count[i] = _sweep(
-                rows,
-                k,
-                base,
-                slope,
-                gain,
-                discount,
-                above,
-                low,
-                high,
-                buffer,
-                start,
-                length,
-                x[room_here],
-                value[room_here],
-            )
+            begin, end, k = docs.offsets[queries[i]], docs.offsets[queries[i] + 1], depth[i]
+            rows = _contenders(begin, end, k, line, stretches) if end - begin > LONG * k else np.arange(begin, end)
+            _put_in_order(rows, k, line, docs)
+            here = slice(begins[i], begins[i + 1])
+            first[i], count[i] = _sweep(rows, k, queries[i], line, docs, pay, x[here], value[here])
+    return first, count
 
 
 @kernel
-def _contenders(
-    begin: int, end: int, k: int, base: Floats, slope: Floats, ends: Floats, middles: Floats, margin: Floats
-) -> Ints:
+def _contenders(begin: int, end: int, k: int, line: Line, stretches: Stretches) -> Ints:
     """The rows that may be among the first k somewhere on the line; the others stay below k rows on every stretch."""
+    base, slope, (ends, middles, margin) = line.base, line.slope, stretches
     bar, best, score = np.full(len(ends), np.inf), np.empty(k, np.int64), np.empty(k)
     for m in range(len(middles)):
         c, s, size = middles[m, 0], middles[m, 1], 0
@@ -114,11 +91,9 @@ def _contenders(
 
 
 @kernel
-def _put_in_order(
-    rows: Ints, k: int, base: Floats, slope: Floats, low: float, buffer: Bytes, start: Ints, length: Int32s
-) -> None:
+def _put_in_order(rows: Ints, k: int, line: Line, docs: Docs) -> None:
     """Bring the first k just after `low` to the front of `rows`, in order: there, of equal scores the steeper leads."""
-    score = np.empty(len(rows))
+    base, slope, low, score = line.base, line.slope, line.low, np.empty(len(rows))
     for i in range(len(rows)):
         row = rows[i]
         score[i] = -slope[row] if low == -np.inf else base[row] + low * slope[row]
@@ -131,7 +106,7 @@ def _put_in_order(
             if own == score[at - 1]:
                 if slope[row] < slope[other]:
                     break
-                if slope[row] == slope[other] and not comes_first(row, other, base, buffer, start, length):
+                if slope[row] == slope[other] and not leads(row, other, base, docs):
                     break
             at -= 1
         if at == k:
@@ -166,16 +141,14 @@ def _overtaker(k: int, height: Floats, rate: Floats, x: Floats) -> tuple[int, bo
 
 
 @kernel
-def _leader(
-    place: int, rate: Floats, x: Floats, rows: Ints, base: Floats, buffer: Bytes, start: Ints, length: Int32s
-) -> int:
+def _leader(place: int, rate: Floats, x: Floats, rows: Ints, base: Floats, docs: Docs) -> int:
     """Of parallel overtakers at one x the higher leads, of equal ones that which the tie rule puts first.
 
     Others that come to this x sort themselves out there.
     """
     for i in range(place + 1, len(x)):
         same = x[i] == x[place] and rate[i] == rate[place]
-        if same and comes_first(rows[i], rows[place], base, buffer, start, length):
+        if same and leads(rows[i], rows[place], base, docs):
             place = i
     return place
 
@@ -189,23 +162,11 @@ def _meet(upper_height: float, upper_rate: float, lower_height: float, lower_rat
 
 @kernel
 def _sweep(
-    rows: Ints,
-    k: int,
-    base: Floats,
-    slope: Floats,
-    gain: Floats,
-    discount: Floats,
-    above: int,
-    low: float,
-    high: float,
-    buffer: Bytes,
-    start: Ints,
-    length: Int32s,
-    x: Floats,
-    value: Floats,
+    rows: Ints, k: int, query: int, line: Line, docs: Docs, pay: Pay, x: Floats, value: Floats
 ) -> tuple[float, int]:
     """(value just after `low`, number of steps) of one query, whose `rows` begin with its first k, in order."""
-    height, rate, own = base[rows], slope[rows], gain[rows]
+    base, low, discount, above = line.base, line.low, pay.discount[pay.begin[query] :], pay.above
+    height, rate, own = base[rows], line.slope[rows], pay.gain[rows]
     seen, left, drop = np.zeros(k + 1, np.int64), np.ones(k + 1), np.empty(k)
     flip, room = np.full(k, np.inf), np.empty(len(rows))
     total, steps, now, outside, tied, renew = 0.0, 0, low, k, False, len(rows) > k
@@ -239,18 +200,18 @@ def _sweep(
                 x[steps], value[steps] = now, total
             steps += total != told
             told = total
-            if soonest >= high:
+            if soonest >= line.high:
                 return first, steps
             now = soonest
         below = r + 1
         if r == k - 1:
-            below = _leader(outside, rate, room, rows, base, buffer, start, length) if tied else outside
+            below = _leader(outside, rate, room, rows, base, docs) if tied else outside
         rows[r], rows[below] = rows[below], rows[r]
         height[r], height[below] = height[below], height[r]
         rate[r], rate[below] = rate[below], rate[r]
         own[r], own[below] = own[below], own[r]
         change = (own[r] - own[below]) * drop[r]
-        if above != -1:
+        if above != Above.ANY:
             change *= weight_of(above, seen[r], left[r])
             seen[r + 1], left[r + 1] = seen[r] + (own[r] != 0.0), left[r] * (1.0 - own[r])
         total += change

@@ -1,7 +1,7 @@
 """A measure along a line of scores, exactly: a step function and all its optima (Robertson & Zaragoza 2007, 3).
 
-Scores are base + x slope. Each query changes at some of its flips; the steps of all queries, in the order of x, add up
-to the steps of the mean. So the whole line is known: the best value and how wide it is, and every local optimum.
+Scores are base + x slope. Every flip is solved for, so the whole line is known: the best value and how wide it is, and
+every local optimum.
 
 >>> rows = Candidates.of([0, 1, 0])
 >>> path = score_trajectory([3, 1, 0], [0, 1, 0.5], rows, "RR")
@@ -12,57 +12,28 @@ to the steps of the mean. So the whole line is known: the best value and how wid
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from fliprank.arrays import Floats, Ints
+from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
-from fliprank.errors import UsageError
-from fliprank.kernels import kernel
 from fliprank.landscape.flips import line_of
-from fliprank.landscape.steps import Steps, find_steps
-from fliprank.measures import GMAP, Measure, parse_measure
+from fliprank.landscape.step_function import StepFunction, step_function
+from fliprank.landscape.steps import find_steps
+from fliprank.landscape.ties import tied_share
+from fliprank.measures import Measure, parse_measure
 
-__all__ = ["Plateau", "ScoreTrajectory", "Trajectory", "add_up", "score_trajectory"]
-
-ROUNDING = 1e-13
-"""A change of the sum over queries below this, relative to the largest value of a query, is rounding."""
-
-SAME = 1e-12
-"""Values closer than this, relative to the largest, are equal."""
-
-
-class Plateau(NamedTuple):
-    """A stretch of the line, from low to high, on which the measure has one value."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def width(self) -> float:
-        return self.high - self.low
+__all__ = ["ScoreTrajectory", "Trajectory", "score_trajectory"]
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory(ABC):
-    """The measure is `values[i]` between `breaks[i - 1]` and `breaks[i]`; from `low`, and to `high`.
-
-    `steps` holds the same of each query. `resolution` is how closely breaks are known, on the scale of x: 0 is exactly.
-    """
+class Trajectory(StepFunction, ABC):
+    """A step function that knows the rows it is about, and so the scores at each x."""
 
     candidates: Candidates
-    measure: Measure
-    low: float
-    high: float
-    breaks: Floats
-    values: Floats
-    steps: Steps
-    resolution: float = field(default=0.0, kw_only=True)
 
     @abstractmethod
     def scores(self, x: float) -> Floats:
@@ -70,85 +41,15 @@ class Trajectory(ABC):
 
     def at(self, x: float) -> float:
         """The measure at x. On a break documents tie: their order, and so the measure, is that of the tie rule."""
-        if not self.low <= x <= self.high or np.isinf(x):
-            raise UsageError(f"{x} is not on the line between {self.low} and {self.high}")
+        self._check(x)
         place = int(np.searchsorted(self.breaks, x))
         if x in (self.low, self.high) or (place < len(self.breaks) and self.breaks[place] == x):
             return self.measure.value(self.scores(x), self.candidates)
         return float(self.values[place])
 
-    def per_query(self, x: float) -> Floats:
-        """The value of each query at x, which is no break."""
-        return self.steps.at(x)
-
-    @cached_property
-    def responds(self) -> NDArray[np.bool_]:
-        """Which steps of queries are more than rounding."""
-        change = np.abs(self.steps.value - self.steps.before())
-        return np.greater(change, SAME * float(np.abs(self.steps.value).max(initial=0.0)))
-
-    @cached_property
-    def edges(self) -> Floats:
-        """Where stretches end: `low`, the breaks, `high`."""
-        return np.concatenate([[self.low], self.breaks, [self.high]])
-
-    def plateau(self, i: int) -> Plateau:
-        """The i-th stretch."""
-        return Plateau(float(self.values[i]), float(self.edges[i]), float(self.edges[i + 1]))
-
-    @property
-    def maximum(self) -> Plateau:
-        """The best value on the line (the least, where smaller is better), on the widest stretch that has it."""
-        return max(self._best(), key=lambda stretch: stretch.width)
-
-    @property
-    def width(self) -> float:
-        """How wide the maximum is."""
-        return self.maximum.width
-
-    def local_maxima(self) -> list[Plateau]:
-        """The stretches with lesser ones on either side, from left to right."""
-        signed = np.concatenate([[-np.inf], self._signed(), [-np.inf]])
-        peaks = np.flatnonzero((signed[1:-1] > signed[:-2]) & (signed[1:-1] > signed[2:]))
-        return [self.plateau(int(i)) for i in peaks]
-
-    def best_point(self, prefer: Literal["widest", "nearest"] = "widest", start: float = 0.0) -> float:
-        """An x with the best value: the middle of the widest stretch that has it, or of the nearest to `start`."""
-
-        def wanted(stretch: Plateau) -> tuple[float, float]:
-            away = max(stretch.low - start, start - stretch.high, 0.0)
-            return (-stretch.width, away) if prefer == "widest" else (away, -stretch.width)
-
-        return self.inside(min(self._best(), key=wanted), start)
-
-    def inside(self, stretch: Plateau, start: float = 0.0) -> float:
-        """The middle of a stretch. Where that has no end: `start`, or if need be as far in as breaks lie apart."""
-        if np.isfinite(stretch.width):
-            return stretch.low + stretch.width / 2
-        lowest, highest = stretch.low + self._spacing, stretch.high - self._spacing
-        return float(min(max(start, lowest), highest))
-
-    def middles(self) -> Floats:
-        """A point inside each stretch: its middle where it has two ends."""
-        with np.errstate(invalid="ignore"):  # infinite ends
-            out = self.edges[:-1] + np.diff(self.edges) / 2
-        for i in (0, len(out) - 1):
-            out[i] = self.inside(self.plateau(i))
-        return out
-
-    @property
-    def _spacing(self) -> float:
-        """How far apart breaks lie, in the mean."""
-        return float(np.ptp(self.breaks)) / (len(self.breaks) - 1) if len(self.breaks) > 1 else 1.0
-
-    def _signed(self) -> Floats:
-        return -self.values if self.measure.smaller_is_better else self.values
-
-    def _best(self) -> list[Plateau]:
-        """The stretches with the best value."""
-        signed = self._signed()
-        best = signed.max() - SAME * max(1.0, float(np.abs(signed).max()))
-        return [self.plateau(int(i)) for i in np.flatnonzero(signed >= best)]
+    def tied_share(self, x: float) -> float:
+        """The share of pairs that tie at x: if it is 1, the value there is that of the tie rule, not of the scores."""
+        return tied_share(self.scores(x), self.candidates)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,87 +70,20 @@ def score_trajectory(
     measure: str | Measure,
     low: float = -np.inf,
     high: float = np.inf,
+    *,
+    true_ends: tuple[bool, bool] | None = None,
 ) -> ScoreTrajectory:
     """The measure, aggregated over queries, of scores base + x slope for all x between `low` and `high`.
 
-    `slope` of a model that is linear along a direction is `model.slope(candidates, direction)`.
+    `slope` of a model that is linear along a direction is `model.slope(candidates, direction)`. `true_ends` tells
+    whether the line itself ends at `low` and `high`; by default it is cut off at finite ends.
     """
-    start, rate = line_of(base, slope, candidates, low, high)
-    chosen = parse_measure(measure)
-    steps = find_steps(start, rate, candidates, chosen, float(low), float(high))
-    breaks, values = add_up(steps, chosen)
-    return ScoreTrajectory(candidates, chosen, float(low), float(high), breaks, values, steps, start, rate)
+    line, chosen = line_of(base, slope, candidates, low, high), parse_measure(measure)
+    found = step_function(find_steps(line, candidates, chosen), chosen, low, high, true_ends=true_ends)
+    return ScoreTrajectory(**fields_of(found), candidates=candidates, base=line.base, slope=line.slope)
 
 
-def add_up(steps: Steps, measure: Measure) -> tuple[Floats, Floats]:
-    """(breaks, values between them) of the measure over all queries."""
-    first, value, before = (measure.paired(part) for part in (steps.first, steps.value, steps.before()))
-    largest = max(float(np.abs(first).max(initial=0.0)), float(np.abs(value).max(initial=0.0)))
-    order = ascending(steps.x)
-    breaks, sums = _add_up(steps.x, value - before, order, float(first.sum()), ROUNDING * largest)
-    values = sums / max(len(steps.first), 1)
-    return breaks, np.exp(values) if isinstance(measure, GMAP) else values
-
-
-def ascending(x: Floats) -> Ints:
-    """What sorts x. A number and its index are packed into one word: words sort three times as fast as indices.
-
-    >>> ascending(np.array([2.0, -1.0, 0.5, -3.0])).tolist()
-    [3, 1, 2, 0]
-    """
-    words = _pack(x.view(np.uint64))
-    words.sort()
-    order, sorted_ = _unpack(words, x)
-    return order if sorted_ else np.argsort(x)
-
-
-@kernel
-def _pack(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Words that sort as the numbers of these bits do, each with its index in place of its lowest bits."""
-    words, width = np.empty(len(bits), np.uint64), 1
-    while width < len(bits):
-        width *= 2
-    place, sign = np.uint64(width - 1), np.uint64(1 << 63)
-    for i in range(len(bits)):
-        ordered = ~bits[i] if bits[i] & sign else bits[i] | sign
-        words[i] = (ordered & ~place) | np.uint64(i)
-    return words
-
-
-@kernel
-def _unpack(words: NDArray[np.uint64], x: Floats) -> tuple[Ints, bool]:
-    """The indices in sorted words, and whether they sort x.
-
-    Numbers that differ in their lowest bits only are put in order by insertion, unless there are too many.
-    """
-    order, width, moves = np.empty(len(words), np.int64), 1, 0
-    while width < len(words):
-        width *= 2
-    place = np.uint64(width - 1)
-    for i in range(len(words)):
-        own, at = np.int64(words[i] & place), i
-        while at > 0 and x[order[at - 1]] > x[own] and moves <= 4 * len(words):
-            order[at] = order[at - 1]
-            at, moves = at - 1, moves + 1
-        order[at] = own
-    return order, moves <= 4 * len(words)
-
-
-@kernel
-def _add_up(x: Floats, change: Floats, order: Ints, first: float, rounding: float) -> tuple[Floats, Floats]:
-    """(breaks, sums between them) from all queries' changes. What each sum loses to rounding is carried along."""
-    breaks, sums = np.empty(len(x)), np.empty(len(x) + 1)
-    total, lost, count, i = first, 0.0, 0, 0
-    sums[0] = first
-    while i < len(order):
-        now = x[order[i]]
-        while i < len(order) and x[order[i]] == now:
-            own = change[order[i]]
-            new = total + own
-            lost += (total - new) + own if abs(total) >= abs(own) else (own - new) + total
-            total = new
-            i += 1
-        if abs(total + lost - sums[count]) > rounding:
-            breaks[count], sums[count + 1] = now, total + lost
-            count += 1
-    return breaks[:count], sums[: count + 1]
+def fields_of(path: StepFunction) -> dict[str, Any]:
+    """What a trajectory takes over from a step function."""
+    names = ("measure", "low", "high", "breaks", "values", "steps", "resolution", "true_ends")
+    return {name: getattr(path, name) for name in names}

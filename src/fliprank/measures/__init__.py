@@ -1,4 +1,4 @@
-"""How a ranking is judged: one small file a measure, one law for all of them (`law.py`), names that round-trip.
+"""How a ranking is judged: one small file per measure, one law for all of them (`law.py`), names that round-trip.
 
 >>> from fliprank.data.candidates import Candidates
 >>> rows = Candidates.of(labels=[2, 0, 1], qid=["a", "a", "b"])
@@ -13,7 +13,7 @@ from fliprank.measures.bpref import Bpref
 from fliprank.measures.correct_pairs import CorrectPairs
 from fliprank.measures.dcg import DCG, nDCG
 from fliprank.measures.err import ERR
-from fliprank.measures.geometric_map import GMAP
+from fliprank.measures.geometric_mean import GM, GMAP
 from fliprank.measures.judged import Judged
 from fliprank.measures.names import parse_measure
 from fliprank.measures.precision import P
@@ -30,6 +30,7 @@ __all__ = [
     "DCG",
     "ERR",
     "ESL",
+    "GM",
     "GMAP",
     "RBP",
     "REGISTRY",

@@ -10,7 +10,7 @@ import numpy as np
 from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
 from fliprank.measures.base import RankMeasure, register
-from fliprank.measures.law import Above, Law, by_rank
+from fliprank.measures.law import Above, Law, Ranks, by_rank
 
 __all__ = ["AP"]
 
@@ -45,4 +45,4 @@ class AP(RankMeasure):
         base = relevant if self.norm == "relevant" else np.minimum(relevant, self.cutoff or 1)
         gain = (judged.label >= self.rel) / judged.spread(np.maximum(base, 1))
         reciprocal = by_rank(candidates, self.cutoff, np.reciprocal)
-        return Law(gain, reciprocal, relevant, above=Above.COUNT, ranks=int(self.judged_only))
+        return Law(gain, reciprocal, relevant, above=Above.COUNT, ranks=Ranks.of(self.judged_only))

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from fliprank.data.candidates import Candidates
+from fliprank.data.csr import bounds, positions
 from fliprank.measures.base import RankMeasure, register
 from fliprank.measures.law import Law, Ranks
 
@@ -35,7 +36,9 @@ class Bpref(RankMeasure):
         judged = candidates.judgements
         relevant = judged.count(self.rel)
         others = np.diff(judged.ideal_offsets) - relevant
-        # The discount falls by 1 a non-relevant document, from min(R, N) to 0. Without any it never falls.
+        # The discount falls by 1 per non-relevant document, from min(R, N) to 0. Without any it never falls.
         steps = np.maximum(np.minimum(relevant, others), 1)
+        begin = bounds(steps)
+        falling = np.repeat(steps, steps) - positions(begin)
         gain = (judged.label >= self.rel) / judged.spread(np.maximum(relevant, 1) * steps)
-        return Law(gain, np.empty(0), relevant, limit=steps, ranks=Ranks.NONRELEVANT)
+        return Law(gain, falling, relevant, limit=steps, begin=begin[:-1], ranks=Ranks.NONRELEVANT)

@@ -16,7 +16,7 @@ sklearn nDCG@3 [0.81]
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -28,7 +28,8 @@ from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
 from fliprank.measures.base import Measure
 from fliprank.measures.names import parse_measure
-from fliprank.measures.ranking import Ranking, Ties, rank
+from fliprank.measures.ranking import Ranking, rank
+from fliprank.measures.ties import TIES, Ties, checked_ties
 
 __all__ = ["CONVENTIONS", "Convention", "Reading", "find_convention"]
 
@@ -43,6 +44,7 @@ class Convention:
 
     `rules` holds, for each measure that the tool has, what the tool means by it and what an empty query is worth; no
     rules: every measure, as it is. `single` says that the tool rounds scores to single precision before it sorts.
+    `seed` is the random seed of ties that are settled at random.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Convention:
     missing: Missing = "zero"
     single: bool = False
     rules: Mapping[str, Rule] = field(default_factory=dict)
+    seed: int = 0
 
     def read(self, name: str | Measure) -> Reading:
         """What a measure's name means under this convention."""
@@ -62,12 +65,18 @@ class Convention:
         adapt, empty = self.rules[measure.name]
         return Reading(str(measure), adapt(measure), self, empty)
 
-    def rank(self, scores: ArrayLike, candidates: Candidates, depth: int | None = None) -> Ranking:
-        """The ranking as this tool would order it."""
-        values = np.asarray(scores, np.float64)
-        if self.single:
-            values = values.astype(np.float32).astype(np.float64)
-        return rank(values, candidates, depth=depth, ties=self.ties)
+    def values(self, readings: Iterable[Reading], scores: ArrayLike, candidates: Candidates) -> list[Floats]:
+        """What each reading gives per query, for rows that this tool ranks by `scores`: from one ranking if it can."""
+        exact = np.asarray(scores, np.float64)
+        rounded = exact.astype(np.float32).astype(np.float64) if self.single else exact
+        chosen = list(readings)
+        if self.ties in ("pessimistic", "optimistic"):  # the worst order for one measure need not be that for another
+            each = (r.measure.rank(rounded, candidates, ties=self.ties) for r in chosen)
+            return [reading.of(ranking) for reading, ranking in zip(chosen, each, strict=True)]
+        depths = [reading.measure.depth for reading in chosen]
+        depth = None if None in depths else max(d for d in depths if d is not None)
+        ranking = rank(rounded, candidates, depth=depth, ties=self.ties, seed=self.seed)
+        return [reading.of(ranking) for reading in chosen]
 
     def explain(self) -> list[tuple[str, str]]:
         """(question, answer) for each thing that a printed number depends on."""
@@ -100,14 +109,9 @@ class Reading:
 
     def per_query(self, scores: ArrayLike, candidates: Candidates) -> Floats:
         """The value of each query when its rows are ranked by `scores`."""
-        return self.of(self.convention.rank(scores, candidates, self.measure.depth))
+        return self.convention.values([self], scores, candidates)[0]
 
 
-TIES = {
-    "docid": "score descending, then document id descending; row order where there are no ids",
-    "rows": "score descending, then the order of rows in the file",
-    "average": "tied documents share the mean of their discounts (AP: precision at the last of them)",
-}
 MISSING = {"zero": "count, with nothing retrieved", "skip": "are left out of the mean"}
 EMPTY = {"zero": "score 0 and count", "one": "score 1 and count", "skip": "are left out of the mean"}
 
@@ -154,7 +158,7 @@ CONVENTIONS: dict[str, Convention] = {
                 "P": (_changed(norm="retrieved"), "zero"),
             },
         ),
-        Convention("sklearn", ties="average", rules=dict.fromkeys(("nDCG", "DCG", "AP"), _PLAIN)),
+        Convention("sklearn", ties="together", rules=dict.fromkeys(("nDCG", "DCG", "AP"), _PLAIN)),
         Convention("ranx", ties="rows", rules=dict.fromkeys(_RANX, _PLAIN)),
         Convention(
             "letor", ties="rows", rules={"nDCG": (_changed(dcg="exp-letor"), "zero"), "AP": _PLAIN, "P": _PLAIN}
@@ -163,10 +167,10 @@ CONVENTIONS: dict[str, Convention] = {
 }
 
 
-def find_convention(name: str | Convention) -> Convention:
-    """The convention of this name."""
-    if isinstance(name, Convention):
-        return name
-    if name not in CONVENTIONS:
-        raise UsageError(f"unknown convention {name!r}; there are {', '.join(CONVENTIONS)}")
-    return CONVENTIONS[name]
+def find_convention(name: str | Convention, ties: str | None = None, seed: int = 0) -> Convention:
+    """The convention of this name; with `ties` it settles ties by that rule instead of its own."""
+    if not isinstance(name, Convention):
+        if name not in CONVENTIONS:
+            raise UsageError(f"unknown convention {name!r}; there are {', '.join(CONVENTIONS)}")
+        name = CONVENTIONS[name]
+    return name if ties is None else replace(name, ties=checked_ties(ties), seed=seed)

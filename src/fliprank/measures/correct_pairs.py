@@ -49,6 +49,9 @@ class CorrectPairs(Measure):
         return ~different
 
     def of(self, ranking: Ranking) -> Floats:
+        if ranking.ties == "average":  # either order of a tied pair is equally likely
+            both = [self.per_query(ranking.scores, ranking.candidates, ties=t) for t in ("optimistic", "pessimistic")]
+            return (both[0] + both[1]) / 2
         judged = ranking.candidates.judgements
         levels, level = np.unique(judged.label, return_inverse=True)
         missed = ranking.candidates.missed_labels

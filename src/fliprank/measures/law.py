@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,17 +29,23 @@ from fliprank.arrays import Floats, Int32s, Ints, frozen
 from fliprank.data.candidates import Candidates
 from fliprank.kernels import kernel, parallel_kernel, prange
 
-__all__ = ["NO_LIMIT", "Above", "Law", "Ranks", "by_rank", "law_flips", "law_values", "tied_values"]
-
-NO_LIMIT = np.iinfo(np.int64).max
+__all__ = ["Above", "Law", "LawArrays", "RankedEntries", "Ranks", "by_rank", "discount_at", "law_flips", "law_values"]
 
 
 class Above(IntEnum):
-    """How documents above weigh; a number m >= 0 instead means: 1 where exactly m relevant ones stand above."""
+    """How the documents above a document weigh in what it is paid; `Above.exactly(m)` is the fourth case."""
 
     ANY = -1
+    """They do not matter."""
     COUNT = -2
+    """One more than the number of those with gain."""
     SURVIVAL = -3
+    """The product of 1 - gain: the chance that a reader got past them."""
+
+    @staticmethod
+    def exactly(count: int) -> int:
+        """The code for: 1 if exactly `count` documents with gain stand above, else 0. It is the count itself."""
+        return count
 
 
 class Ranks(IntEnum):
@@ -49,29 +55,66 @@ class Ranks(IntEnum):
     JUDGED = 1
     NONRELEVANT = 2
 
+    @staticmethod
+    def of(judged_only: bool) -> Ranks:
+        """The ranks of a measure that can leave unjudged documents out."""
+        return Ranks.JUDGED if judged_only else Ranks.ALL
+
+
+class LawArrays(NamedTuple):
+    """A `Law` as kernels take it."""
+
+    gain: Floats
+    discount: Floats
+    begin: Ints
+    limit: Ints
+    above: int
+    ranks: int
+
+
+class RankedEntries(NamedTuple):
+    """Query q's judged entries, best first: `entry` and `rank` (from 1) at `start[q] : start[q] + found[q]`."""
+
+    start: Ints
+    found: Ints
+    entry: Ints
+    rank: Ints
+
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """A measure on given judgements: gain of each judged entry, discount by rank, and what stands above.
+    """A measure on given judgements: the gain of each judged entry, the discount by rank, and what stands above.
 
-    `discount[r - 1]` holds for rank r, 0 beyond its end or beyond the query's `limit`; an empty `discount` falls
-    linearly from `limit` at rank 1. `relevant` counts the documents of each query that have any gain, ranked or not.
+    Query q pays `discount[begin[q] + r - 1]` at rank r up to its `limit[q]`, and nothing below. Without `begin` all
+    queries share one table of discounts, without `limit` all of it is paid. `relevant` counts the documents of each
+    query that have any gain, ranked or not.
     """
 
     gain: NDArray[Any]
     discount: NDArray[Any]
     relevant: NDArray[Any]
     limit: NDArray[Any] = None  # type: ignore[assignment]
+    begin: NDArray[Any] = None  # type: ignore[assignment]
     above: int = Above.ANY
     ranks: int = Ranks.ALL
 
     def __post_init__(self) -> None:
-        if self.limit is None:
-            object.__setattr__(self, "limit", np.full(len(self.relevant), NO_LIMIT))
-        for name, dtype in (("gain", float), ("discount", float), ("limit", np.int64), ("relevant", np.int64)):
+        queries = len(self.relevant)
+        if self.begin is None:
+            object.__setattr__(self, "begin", np.zeros(queries, np.int64))
+        longest = len(self.discount) - self.begin
+        object.__setattr__(self, "limit", longest if self.limit is None else np.minimum(self.limit, longest))
+        for name, dtype in (("gain", float), ("discount", float)):
             object.__setattr__(self, name, frozen(getattr(self, name), dtype))
+        for name in ("relevant", "limit", "begin"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.int64))
         object.__setattr__(self, "above", int(self.above))
         object.__setattr__(self, "ranks", int(self.ranks))
+
+    @property
+    def arrays(self) -> LawArrays:
+        """What kernels need of it."""
+        return LawArrays(self.gain, self.discount, self.begin, self.limit, self.above, self.ranks)
 
 
 def by_rank(candidates: Candidates, cutoff: int | None, discount: Callable[[Floats], Floats]) -> Floats:
@@ -82,54 +125,41 @@ def by_rank(candidates: Candidates, cutoff: int | None, discount: Callable[[Floa
 
 @kernel
 def discount_at(discount: Floats, limit: int, rank: int) -> float:
-    """The discount of a rank (from 1)."""
-    if rank > limit:
-        return 0.0
-    if len(discount) == 0:
-        return float(limit - rank + 1)
-    return discount[rank - 1] if rank <= len(discount) else 0.0
+    """The discount of a rank (from 1) by a query's own table, of which the first `limit` ranks are paid."""
+    return discount[rank - 1] if rank <= limit else 0.0
 
 
 @kernel
 def weight_of(above: int, relevant_above: int, survival: float) -> float:
     """The weight of what stands above."""
-    if above == -1:
+    if above == Above.ANY:
         return 1.0
-    if above == -2:
+    if above == Above.COUNT:
         return 1.0 + relevant_above
-    if above == -3:
+    if above == Above.SURVIVAL:
         return survival
     return 1.0 if relevant_above == above else 0.0
 
 
 @parallel_kernel
-def law_values(
-    start: Ints,
-    count: Ints,
-    entry: Ints,
-    rank: Ints,
-    gain: Floats,
-    discount: Floats,
-    limit: Ints,
-    above: int,
-    ranks: int,
-) -> Floats:
+def law_values(ranking: RankedEntries, law: LawArrays) -> Floats:
     """The value of each query, from a ranking of its judged entries."""
-    out = np.zeros(len(count))
-    for q in prange(len(count)):
+    out = np.zeros(len(ranking.found))
+    for q in prange(len(out)):
         total, relevant, nonrelevant, survival = 0.0, 0, 0, 1.0
-        for i in range(count[q]):
-            at = start[q] + i
-            own = gain[entry[at]]
+        table, limit = law.discount[law.begin[q] :], law.limit[q]
+        for i in range(ranking.found[q]):
+            at = ranking.start[q] + i
+            own = law.gain[ranking.entry[at]]
             if own == 0.0:
                 nonrelevant += 1
                 continue
-            place = rank[at]
-            if ranks == 1:
+            place = ranking.rank[at]
+            if law.ranks == Ranks.JUDGED:
                 place = i + 1
-            elif ranks == 2:
+            elif law.ranks == Ranks.NONRELEVANT:
                 place = nonrelevant + 1
-            total += own * discount_at(discount, limit[q], place) * weight_of(above, relevant, survival)
+            total += own * discount_at(table, limit, place) * weight_of(law.above, relevant, survival)
             relevant += 1
             survival *= 1.0 - own
         out[q] = total
@@ -137,30 +167,24 @@ def law_values(
 
 
 @parallel_kernel
-def law_flips(
-    order: Ints,
-    offsets: Ints,
-    entry_of_row: Int32s,
-    gain: Floats,
-    discount: Floats,
-    limit: Ints,
-    above: int,
-    ranks: int,
-) -> Floats:
+def law_flips(order: Ints, offsets: Ints, entry_of_row: Int32s, law: LawArrays) -> Floats:
     """At `offsets[q] + r - 1` the change of query q's value when its documents at ranks r and r + 1 swap."""
     out = np.zeros(len(order))
     for q in prange(len(offsets) - 1):
         relevant, nonrelevant, judged, survival = 0, 0, 0, 1.0
+        table, limit = law.discount[law.begin[q] :], law.limit[q]
         for i in range(offsets[q], offsets[q + 1] - 1):
             upper, lower = entry_of_row[order[i]], entry_of_row[order[i + 1]]
-            own = gain[upper] if upper >= 0 else 0.0
-            other = gain[lower] if lower >= 0 else 0.0
+            own = law.gain[upper] if upper >= 0 else 0.0
+            other = law.gain[lower] if lower >= 0 else 0.0
             place = i - offsets[q] + 1
-            if ranks > 0:
-                place = judged + 1 if ranks == 1 else nonrelevant + 1
-            if own != other and (ranks == 0 or (upper >= 0 and lower >= 0)):
-                drop = discount_at(discount, limit[q], place) - discount_at(discount, limit[q], place + 1)
-                out[i] = (other - own) * drop * weight_of(above, relevant, survival)
+            if law.ranks == Ranks.JUDGED:
+                place = judged + 1
+            elif law.ranks == Ranks.NONRELEVANT:
+                place = nonrelevant + 1
+            if own != other and (law.ranks == Ranks.ALL or (upper >= 0 and lower >= 0)):
+                drop = discount_at(table, limit, place) - discount_at(table, limit, place + 1)
+                out[i] = (other - own) * drop * weight_of(law.above, relevant, survival)
             if upper >= 0:
                 judged += 1
                 if own == 0.0:
@@ -168,35 +192,4 @@ def law_flips(
                 else:
                     relevant += 1
                     survival *= 1.0 - own
-    return out
-
-
-@parallel_kernel
-def tied_values(
-    offsets: Ints, scores: Floats, order: Ints, entry_of_row: Int32s, gain: Floats, cumulated: Floats, above: int
-) -> Floats:
-    """Values where documents of equal score share their ranks, as scikit-learn has it.
-
-    A sum of gains gets the mean discount over the ranks of the tie (`cumulated[r]` is the discount of ranks up to r);
-    average precision takes precision at the last rank of the tie.
-    """
-    out = np.zeros(len(offsets) - 1)
-    for q in prange(len(offsets) - 1):
-        total, relevant, i, end = 0.0, 0, offsets[q], offsets[q + 1]
-        while i < end:
-            j, gains = i, 0.0
-            while j < end and scores[order[j]] == scores[order[i]]:
-                e = entry_of_row[order[j]]
-                if e >= 0 and gain[e] != 0.0:
-                    gains += gain[e]
-                    relevant += 1
-                j += 1
-            first, last = i - offsets[q], j - offsets[q]
-            if above == -1:
-                first_sum = cumulated[min(first, len(cumulated) - 1)]
-                total += gains * (cumulated[min(last, len(cumulated) - 1)] - first_sum) / (last - first)
-            else:
-                total += gains * relevant / last
-            i = j
-        out[q] = total
     return out

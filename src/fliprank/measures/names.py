@@ -42,18 +42,22 @@ SPELLINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "r-precision": ("Rprec", {}),
 }
 
+MOST_BRACKETS = 8
+
 _CUTOFF = re.compile(r"(?P<name>.+?)(?:@|[._](?=\d+$))(?P<cutoff>\d+)", re.ASCII)
 _CALL = re.compile(r"(?P<name>[A-Za-z_-]+)\((?P<inside>.*)\)")
-_PARAMETER = re.compile(
-    r"\s*(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>\{[^{}]*\}|'[^']*'|\"[^\"]*\"|[^,'\"{}]+)\s*(?:,|$)"
-)
+_PARAMETER = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>.+)")
+_QUOTED = r"'[^']*'|\"[^\"]*\""
+_TOKEN = re.compile(rf"{_QUOTED}|.", re.DOTALL)
 
 
 def parse_measure(name: str | Measure) -> Measure:
-    """The measure of this name; an error that shows what is near it where there is none."""
+    """The measure of this name; raises with what is near it if there is none."""
     if isinstance(name, Measure):
         return name
-    text = name.strip()
+    text, inside = name.strip(), ""
+    if text.count("(") > MOST_BRACKETS:
+        raise UsageError(f"measure {name!r}: too many brackets")
     if rbp := re.fullmatch(r"rbp[.@](\d{1,9})", text, re.ASCII):  # ranx: rbp.95 is p = 0.95
         return _build(REGISTRY["RBP"], {"p": float(f"0.{rbp[1]}")}, name)
     given: dict[str, Any] = {}
@@ -64,14 +68,14 @@ def parse_measure(name: str | Measure) -> Measure:
             raise UsageError(f"measure {name!r}: the cut-off is too large")
         text, given["cutoff"] = cut["name"], int(cut["cutoff"])
     if call := _CALL.fullmatch(text):
-        text, given = call["name"], {**_parameters(call["inside"], name), **given}
+        text, inside = call["name"], call["inside"]
     if text in SPELLINGS:
         text, preset = SPELLINGS[text]
         given = {**preset, **given}
     if text not in REGISTRY:
         names = {measure.name for measure in REGISTRY.values()}
         raise unknown("measure", name, text, names, REGISTRY.keys() - names | SPELLINGS.keys())
-    return _build(REGISTRY[text], given, name)
+    return _build(REGISTRY[text], {**_parameters(inside, name, REGISTRY[text]), **given}, name)
 
 
 def _build(measure: type[Measure], given: dict[str, Any], name: str) -> Measure:
@@ -88,7 +92,9 @@ def _build(measure: type[Measure], given: dict[str, Any], name: str) -> Measure:
 
 
 _KINDS: dict[str, tuple[type, ...]] = {
+    "Measure": (Measure,),
     "Gains": (dict,),
+    "Discount": (float, int, tuple, str),
     "bool": (bool,),
     "str": (str,),
     "Literal": (str,),
@@ -97,30 +103,51 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
-def _parameters(text: str, name: str) -> dict[str, Any]:
-    """`a=1, b='x', c={1:3}` as a dict."""
+def _parameters(text: str, name: str, measure: type[Measure]) -> dict[str, Any]:
+    """`a=1, b='x', c={1:3}, d=(1,0.5)` as a dict; a measure, as in GM(nDCG@10), goes without its name."""
     found: dict[str, Any] = {}
-    at = 0
-    while at < len(text):
-        match = _PARAMETER.match(text, at)
-        if not match or match["name"] in found:
-            raise UsageError(f"measure {name!r}: can't read {text[at:]!r}; parameters look like (rel=2,dcg='exp-log2')")
-        found[match["name"]] = _value(match["value"].strip(), name)
-        at = match.end()
+    of_measure = "measure" in {field.name for field in fields(measure)}
+    for i, part in enumerate(_split(text)):
+        match = _PARAMETER.fullmatch(part)
+        if match and match["name"] not in found:
+            found[match["name"]] = _value(match["value"].strip(), name)
+        elif of_measure and i == 0 and part:
+            found["measure"] = parse_measure(part)
+        else:
+            raise UsageError(f"measure {name!r}: can't read {part!r}; parameters look like (rel=2,dcg='exp-log2')")
     return found
 
 
+def _split(text: str) -> list[str]:
+    """The parts between commas that are in no brackets or quotes.
+
+    >>> _split("nDCG(dcg='exp,log2',gains={1:3,2:7})@10, eps=0.1")
+    ["nDCG(dcg='exp,log2',gains={1:3,2:7})@10", 'eps=0.1']
+    """
+    parts, depth = [""], 0
+    for token in _TOKEN.findall(text):
+        depth += (token in "([{") - (token in ")]}")
+        if token == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += token
+    parts = [part.strip() for part in parts]
+    return parts if parts[-1] else parts[:-1]
+
+
 def _value(text: str, name: str) -> Any:
-    """A number, a quoted string, True or False, or a map of numbers."""
-    if text[:1] in "'\"" and len(text) > 1:
+    """A number, a quoted string, True or False, a tuple of numbers, or a map of numbers."""
+    if re.fullmatch(_QUOTED, text):
         return text[1:-1]
     if text in ("True", "False"):
         return text == "True"
-    if text.startswith("{"):
+    if text.startswith("{") and text.endswith("}"):
         pairs = [pair.split(":") for pair in text[1:-1].split(",") if pair.strip()]
         if any(len(pair) != 2 for pair in pairs):
             raise UsageError(f"measure {name!r}: can't read the map {text}; it looks like {{1:3,2:7}}")
         return {_number(key, name): _number(gain, name) for key, gain in pairs}
+    if text.startswith("(") and text.endswith(")"):
+        return tuple(_number(part, name) for part in _split(text[1:-1]))
     return _number(text, name)
 
 

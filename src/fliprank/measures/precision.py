@@ -9,7 +9,7 @@ import numpy as np
 
 from fliprank.data.candidates import Candidates
 from fliprank.measures.base import RankMeasure, register
-from fliprank.measures.law import Law, by_rank
+from fliprank.measures.law import Law, Ranks, by_rank
 
 __all__ = ["P"]
 
@@ -38,5 +38,5 @@ class P(RankMeasure):
         if self.norm == "retrieved":
             base = np.maximum(np.minimum(base, candidates.sizes), 1)
         gain = (judged.label >= self.rel) / judged.spread(base)
-        ranks = int(self.judged_only)
+        ranks = Ranks.of(self.judged_only)
         return Law(gain, by_rank(candidates, self.cutoff, np.ones_like), judged.count(self.rel), ranks=ranks)

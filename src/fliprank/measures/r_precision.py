@@ -9,7 +9,7 @@ import numpy as np
 
 from fliprank.data.candidates import Candidates
 from fliprank.measures.base import RankMeasure, register
-from fliprank.measures.law import Law, by_rank
+from fliprank.measures.law import Law, Ranks, by_rank
 
 __all__ = ["Rprec"]
 
@@ -32,4 +32,6 @@ class Rprec(RankMeasure):
         judged = candidates.judgements
         relevant = judged.count(self.rel)
         gain = (judged.label >= self.rel) / judged.spread(np.maximum(relevant, 1))
-        return Law(gain, by_rank(candidates, None, np.ones_like), relevant, limit=relevant, ranks=int(self.judged_only))
+        return Law(
+            gain, by_rank(candidates, None, np.ones_like), relevant, limit=relevant, ranks=Ranks.of(self.judged_only)
+        )

@@ -18,7 +18,7 @@ __all__ = ["RBP"]
 @register()
 @dataclass(frozen=True)
 class RBP(RankMeasure):
-    """The gain a document of a user who stops after each with probability 1 - p.
+    """The gain per document of a user who stops after each with probability 1 - p.
 
     The gain of a document is its label, or with `rel` 1 where its label is at least that.
 

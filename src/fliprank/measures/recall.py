@@ -9,7 +9,7 @@ import numpy as np
 
 from fliprank.data.candidates import Candidates
 from fliprank.measures.base import RankMeasure, register
-from fliprank.measures.law import Law, by_rank
+from fliprank.measures.law import Law, Ranks, by_rank
 
 __all__ = ["R"]
 
@@ -34,4 +34,4 @@ class R(RankMeasure):
         judged = candidates.judgements
         relevant = judged.count(self.rel)
         gain = (judged.label >= self.rel) / judged.spread(np.maximum(relevant, 1))
-        return Law(gain, by_rank(candidates, self.cutoff, np.ones_like), relevant, ranks=int(self.judged_only))
+        return Law(gain, by_rank(candidates, self.cutoff, np.ones_like), relevant, ranks=Ranks.of(self.judged_only))

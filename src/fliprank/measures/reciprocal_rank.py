@@ -9,7 +9,7 @@ import numpy as np
 
 from fliprank.data.candidates import Candidates
 from fliprank.measures.base import RankMeasure, register
-from fliprank.measures.law import Law, by_rank
+from fliprank.measures.law import Above, Law, Ranks, by_rank
 
 __all__ = ["RR"]
 
@@ -33,4 +33,4 @@ class RR(RankMeasure):
         judged = candidates.judgements
         reciprocal = by_rank(candidates, self.cutoff, np.reciprocal)
         gain = judged.label >= self.rel
-        return Law(gain, reciprocal, judged.count(self.rel), above=0, ranks=int(self.judged_only))
+        return Law(gain, reciprocal, judged.count(self.rel), above=Above.exactly(0), ranks=Ranks.of(self.judged_only))

@@ -1,6 +1,7 @@
 """ESL: expected search length (Cooper 1968; Robertson & Zaragoza 2007, section 2.2). Smaller is better.
 
-Documents of equal score are met in random order, as Cooper has it: if the n-th relevant document lies in a tie of r
+Documents of equal score are met in random order, as Cooper has it (unless ties are settled at random, optimistically or
+pessimistically): if the n-th relevant document lies in a tie of r
 relevant and i other documents, of which s relevant ones are still wanted, the expected number of others seen in it is
 i s / (r + 1).
 """
@@ -17,7 +18,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
 from fliprank.kernels import parallel_kernel, prange
 from fliprank.measures.base import RankMeasure, register
-from fliprank.measures.law import Law, by_rank
+from fliprank.measures.law import Above, Law, by_rank
 from fliprank.measures.ranking import Ranking
 
 __all__ = ["ESL"]
@@ -48,13 +49,13 @@ class ESL(RankMeasure):
         """The n-th relevant document at rank r has r - n others above it."""
         judged = candidates.judgements
         others = by_rank(candidates, None, lambda rank: rank - self.n)
-        return Law(judged.label >= self.rel, others, judged.count(self.rel), above=self.n - 1)
+        return Law(judged.label >= self.rel, others, judged.count(self.rel), above=Above.exactly(self.n - 1))
 
     def of(self, ranking: Ranking) -> Floats:
         judged = ranking.candidates.judgements
         wanted = judged.row[judged.label >= self.rel]
         offsets = ranking.candidates.offsets
-        return _search_length(ranking.scores, offsets, wanted, np.searchsorted(wanted, offsets), self.n)
+        return _search_length(ranking.settled, offsets, wanted, np.searchsorted(wanted, offsets), self.n)
 
 
 @parallel_kernel

@@ -9,7 +9,7 @@ import numpy as np
 
 from fliprank.data.candidates import Candidates
 from fliprank.measures.base import RankMeasure, register
-from fliprank.measures.law import Law, by_rank
+from fliprank.measures.law import Above, Law, Ranks, by_rank
 
 __all__ = ["Success"]
 
@@ -34,4 +34,4 @@ class Success(RankMeasure):
         judged = candidates.judgements
         steps = by_rank(candidates, self.cutoff, np.ones_like)
         gain = judged.label >= self.rel
-        return Law(gain, steps, judged.count(self.rel), above=0, ranks=int(self.judged_only))
+        return Law(gain, steps, judged.count(self.rel), above=Above.exactly(0), ranks=Ranks.of(self.judged_only))

@@ -1,4 +1,4 @@
-"""Ranking functions: score = g(row; parameters), one file a kind. All can be trained, saved and loaded alike.
+"""Ranking functions: score = g(row; parameters), one file per kind. All are trained, saved and loaded in the same way.
 
 >>> from fliprank.data.candidates import Candidates
 >>> rows = Candidates.of([1, 0], features=[[3.0], [1.0]], feature_names=["bm25"])

@@ -1,7 +1,7 @@
 """What a model is: named parameters, a score for each row, and its exact gradient by reverse mode.
 
-A model does not change. `prepared(train, rng)` gives one that has learnt the features of its training rows and starts
-from small random weights; `at(values)` gives the same structure with other parameter values. A new kind of model is one
+A model never changes. `prepared(train, rng)` gives one that knows what it must know about its training rows and has
+values to start from; `at(values)` gives the same structure with other parameter values. A new kind of model is one
 file with a class under `@register` and one line in `__init__.py`; saving and loading then follow from `structure` and
 `restore`.
 
@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fliprank.arrays import Floats, frozen
+from fliprank.arrays import Floats, Ints, frozen
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
 from fliprank.errors import InputError, UsageError
@@ -29,7 +29,7 @@ from fliprank.models.folder import Record, read_folder, write_folder
 from fliprank.models.parameter_rows import from_rows, to_rows
 from fliprank.models.parameters import Parameters
 
-__all__ = ["KINDS", "Model", "Seed", "build", "describe", "load_model", "register", "row_gradient"]
+__all__ = ["KINDS", "UNKNOWN", "Model", "Seed", "build", "describe", "load_model", "register", "row_gradient"]
 
 KINDS: dict[str, type[Model]] = {}
 """Models by the name of their kind in model.json."""
@@ -37,7 +37,24 @@ KINDS: dict[str, type[Model]] = {}
 Seed = int | np.random.Generator
 M = TypeVar("M", bound="type[Model]")
 
-NONE = Parameters((), np.empty(0))
+
+class _Unknown(Parameters):
+    """The parameters of a model that must see rows before it has any: asking for one is an error that says so."""
+
+    def _fail(self) -> NoReturn:
+        raise UsageError(
+            "this model has no parameters yet: which it has depends on the rows. Call prepared(train, rng) first, or "
+            "name the fields of a text model: BM25F(['title', 'body'])"
+        )
+
+    def positions(self, name: str) -> Ints:
+        self._fail()
+
+    def at(self, vector: ArrayLike) -> Self:
+        return super().at(vector) if np.size(vector) == 0 else self._fail()
+
+
+UNKNOWN = _Unknown((), np.empty(0))
 
 
 def register(model: M) -> M:
@@ -48,13 +65,23 @@ def register(model: M) -> M:
 
 @dataclass(frozen=True, eq=False)
 class Model(ABC):
-    """A ranking function with parameters. Subclasses are frozen dataclasses."""
+    """A ranking function with parameters. Subclasses are frozen dataclasses.
+
+    `params` is there from construction where it does not depend on the rows; else it is `UNKNOWN` until `prepared`.
+    """
 
     kind: ClassVar[str]
+    summary: ClassVar[str] = ""
+    """One line for lists of models in help pages."""
+    needs: ClassVar[frozenset[str]] = frozenset()
+    """What it reads of the rows: "features", "terms" (term statistics), or both."""
     linear_in_params: ClassVar[bool] = False
-    """Whether scores are linear in the parameters, so that along any line of them an exact line search applies."""
+    """Whether scores are linear in the parameters, so that an exact line search applies along any line of them."""
 
-    params: Parameters = field(default=NONE, kw_only=True)
+    scales_freely: ClassVar[bool] = False
+    """Whether parameters can make all scores larger alike; if not, objectives see scores in units of their spread."""
+
+    params: Parameters = field(default=UNKNOWN, kw_only=True)
 
     @abstractmethod
     def score(self, candidates: Candidates) -> Floats:
@@ -74,12 +101,16 @@ class Model(ABC):
         """The model of this structure, with default parameters; `structure` comes from a file and is not trusted."""
 
     def prepared(self, train: Candidates, rng: Seed) -> Self:
-        """Ready to train: with what it must know of the training rows, and parameters to start from."""
+        """Ready to train: with what it must know about the training rows, and parameter values to start from.
+
+        A model that is `ready` keeps what it knows (average lengths, scaler, parameter values). Raises if these rows
+        lack what the model reads.
+        """
         return self
 
     @property
     def ready(self) -> bool:
-        """Whether it can score: one that must be prepared first, was."""
+        """Whether it can score. A model that must be prepared first is ready from then on."""
         return True
 
     def initialised(self, rng: Seed) -> Self:
@@ -92,8 +123,8 @@ class Model(ABC):
 
     @property
     def penalty_weights(self) -> Floats:
-        """How strongly a penalty holds a parameter to its default: 1 for weights, 0 for those that it leaves alone."""
-        return np.array([name.startswith("w") for name in self.params.names], np.float64)
+        """For each parameter 1.0 if a prior may hold it to its default, 0.0 if not (biases)."""
+        return np.ones(len(self.params))
 
     def linear_along(self, direction: ArrayLike) -> bool:
         """Whether scores are linear in x along `params.free_values + x * direction`."""
@@ -113,10 +144,14 @@ class Model(ABC):
 
     def at(self, values: ArrayLike | Parameters) -> Self:
         """With other parameter values; with `Parameters`, also other bounds, fixed and shared ones."""
+        return replace(self, params=self.params_at(values))
+
+    def params_at(self, values: ArrayLike | Parameters) -> Parameters:
+        """The parameters of this model at other values; raises if given `Parameters` that are another model's."""
         params = values if isinstance(values, Parameters) else self.params.at(values)
         if params.names is not self.params.names and params.names != self.params.names:
             raise UsageError(f"these are not the parameters of this {self.kind} model: they have other names")
-        return replace(self, params=params)
+        return params
 
     def save(self, folder: StrPath) -> None:
         """Write the model to `folder`: whole or not at all. An older model there is replaced."""
@@ -137,7 +172,7 @@ def load_model(folder: StrPath) -> Model:
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """Kind and structure, as JSON; models made of models hold these of their parts."""
+    """Kind and structure, as JSON; a model made of models includes these of its parts."""
     return {"kind": model.kind, "structure": model.structure()}
 
 
@@ -153,7 +188,7 @@ def build(record: Record) -> Model:
 
 
 def row_gradient(candidates: Candidates, dscores: ArrayLike) -> Floats:
-    """`dscores` as a vector, after checking that there is one number a row."""
+    """`dscores` as a vector, after checking that there is one number per row."""
     given = np.asarray(dscores, np.float64)
     if given.shape != (len(candidates),):
         raise UsageError(f"dscores: expected a number for each of {len(candidates)} rows, got shape {given.shape}")

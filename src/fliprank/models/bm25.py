@@ -1,8 +1,8 @@
 """BM25 and BM25F with exact derivatives (Taylor et al. 2006, appendix, equations 3 to 10).
 
 F = sum_t I_t f_t / (k + f_t), where f_t = sum_s w_s tf_ts / beta_s and beta_s = 1 - b_s + b_s l_s / average l_s; I_t is
-the idf of term t, times how often it stands in the query. BM25 is BM25F of one field: all fields joined, or one.
-Every edge has a value: at k = 0 a term counts 1 where f > 0; a field without length, or whose average is 0, has beta 1.
+the idf of term t, times how often it occurs in the query. BM25 is BM25F of one field: all fields joined, or one.
+Every edge has a value: at k = 0 a term counts 1 where f > 0; a field of length 0, or whose average is 0, has beta 1.
 
 >>> from fliprank.data.candidates import Candidates
 >>> from fliprank.data.ids import Ids
@@ -24,7 +24,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,34 +32,37 @@ from numpy.typing import ArrayLike
 from fliprank.arrays import Floats, Ints, frozen
 from fliprank.data.candidates import Candidates
 from fliprank.errors import InputError, UsageError
-from fliprank.kernels import kernel, parallel_kernel, prange
-from fliprank.models.base import NONE, Model, Seed, register, row_gradient
+from fliprank.kernels import inlined_kernel, kernel, parallel_kernel, prange
+from fliprank.models.base import UNKNOWN, Model, Seed, register, row_gradient
 from fliprank.models.folder import Record
 from fliprank.models.parameters import Parameters
-from fliprank.models.term_rows import Lines, average_lengths, field_names, restored_fields, statistics_of, term_rows
+from fliprank.models.row_function import SATURATING, RowFunction
+from fliprank.models.standardised import chunks_of
+from fliprank.models.term_rows import (
+    Lines,
+    Place,
+    at,
+    average_lengths,
+    field_names,
+    restored_fields,
+    statistics_of,
+    term_rows,
+)
 
-__all__ = ["BM25", "BM25F"]
+__all__ = ["BM25", "BM25F", "length_norm", "saturated"]
 
 K, W, B = (1.2, 0.0, inf), (1.0, 0.0, inf), (0.75, 0.0, 1.0)
 """Default, lower and upper bound."""
 
 
-class Theta(NamedTuple):
-    """k, and for each field w, b and 1 / average length."""
-
-    k: float
-    w: Floats
-    b: Floats
-    inverse: Floats
-
-
 @dataclass(frozen=True, eq=False)
 class _Saturating(Model):
-    """What BM25 and BM25F share; `average` is the average length of each field, of the collection or the training rows.
+    """What BM25 and BM25F share. `average` is the average length of each field, in the collection or training rows.
 
-    Where `fields` is None, they are those of the training rows.
+    Where `fields` is None, the fields are those of the training rows.
     """
 
+    needs: ClassVar[frozenset[str]] = frozenset({"terms"})
     joined: ClassVar[bool]
     fields: tuple[str, ...] | None = None
     average: Floats | None = field(default=None, kw_only=True)
@@ -68,30 +71,31 @@ class _Saturating(Model):
         object.__setattr__(self, "fields", field_names(self.fields))
         if self.average is not None:
             object.__setattr__(self, "average", frozen(self.average, np.float64))
-        if self.params is NONE and self.fields is not None:
-            object.__setattr__(self, "params", self._parameters(self.fields))
+        if self.params is UNKNOWN and (self.joined or self.fields is not None):
+            object.__setattr__(self, "params", self._parameters(self.fields or ()))
 
     @abstractmethod
     def _parameters(self, fields: tuple[str, ...]) -> Parameters:
         """The parameters of a model of these fields, at their defaults."""
 
     @abstractmethod
-    def _theta(self) -> Theta:
-        """The parameters as kernels read them."""
+    def _places(self) -> tuple[Ints, Floats]:
+        """(places, constants before 1 / average length): k, then each w, then each b; see `RowFunction`."""
 
     @property
     def ready(self) -> bool:
         return self.average is not None
 
-    @property
-    def penalty_weights(self) -> Floats:
-        return np.ones(len(self.params))
-
     def prepared(self, train: Candidates, rng: Seed) -> Self:
-        """With the fields and average lengths of these rows (of their collection, where known); parameters are kept."""
+        """With the fields and average lengths of these rows (or of their collection, where known), unless it has them.
+
+        Parameters are kept.
+        """
         fields = self.fields or statistics_of(train).fields
-        average = average_lengths(train, fields, self.joined)
-        return replace(self, fields=fields, average=average)
+        term_rows(train, fields, self.joined)  # rows that lack what it reads are an error now
+        if self.average is not None:
+            return self
+        return replace(self, fields=fields, average=average_lengths(train, fields, self.joined))
 
     def initial(self, rng: np.random.Generator) -> Floats:
         """Around the defaults: k and w times a random factor, b plus a random number."""
@@ -105,31 +109,53 @@ class _Saturating(Model):
             raise UsageError(f"this {self.kind} model knows no lengths yet: train it, or call prepared(train, rng)")
         return self.fields, self.average
 
-    def _with_lengths(self, k: float, w: Floats, b: Floats) -> Theta:
-        """With 0 for the inverse of an average of 0."""
-        average = self._known()[1]
-        inverse = np.divide(1.0, average, out=np.zeros(len(average)), where=average > 0)
-        return Theta(float(k), w, b, inverse)
+    def row_function(self, candidates: Candidates) -> RowFunction:
+        """As kernels see it; built once per `Candidates` for the same fields and averages."""
+        fields, average = self._known()
+        key = ("row function", self.kind, fields, average.tobytes())
+        if key not in candidates.memo:
+            inverse = np.divide(1.0, average, out=np.zeros(len(average)), where=average > 0)
+            places, constants = self._places()
+            lengths = len(self.params) + len(constants) + np.arange(len(average))
+            theta = np.concatenate([places, lengths]), np.concatenate([constants, inverse])
+            lines = term_rows(candidates, fields, self.joined)
+            candidates.memo[key] = RowFunction(SATURATING, *theta, lines=lines)
+        found: RowFunction = candidates.memo[key]
+        return found
 
     def score(self, candidates: Candidates) -> Floats:
-        rows, theta = term_rows(candidates, self._known()[0], self.joined), self._theta()
-        out = np.empty(len(candidates))
-        if rows.chunks == 1:
-            _score_rows(rows.lines, theta, 0, len(candidates), 0, out)
+        function, out, chunks = self.row_function(candidates), np.empty(len(candidates)), chunks_of(len(candidates))
+        theta, lines = function.theta(self.params.values), function.lines
+        assert lines is not None
+        if chunks == 1:
+            bm25_scores(lines, Place(0, 0, 0, lines.tf.shape[1]), theta, 0, len(out), np.empty(lines.tf.shape[1]), out)
         else:
-            _score_chunks(rows.lines, theta, rows.cuts, rows.query, out)
+            _score_chunks(lines, theta, chunks, out)
         return out
 
-    def _gradient(self, candidates: Candidates, dscores: ArrayLike) -> Floats:
-        """By k, then each w, then each b."""
-        rows, theta = term_rows(candidates, self._known()[0], self.joined), self._theta()
-        given, parts = row_gradient(candidates, dscores), np.zeros((rows.chunks, 1 + 2 * len(theta.w)))
-        if rows.chunks == 1:
-            _pull_rows(rows.lines, theta, 0, len(candidates), 0, given, parts[0])
+    def scaled_weights(self, length: Floats) -> Floats:
+        """w / beta of documents with these lengths (documents x fields; one column where fields are joined).
+
+        What retrieval over a whole index needs: f is the sum of these times tf (equation 4).
+        """
+        (places, constants), average = self._places(), self._known()[1]
+        _, *each = np.concatenate([self.params.values, constants])[places]
+        w, b = np.array(each).reshape(2, -1)
+        ratio = np.divide(length, average, out=np.ones(length.shape), where=average > 0)
+        scaled: Floats = w / (1.0 - b + b * np.where(ratio > 0, ratio, 1.0))
+        return scaled
+
+    def pullback(self, candidates: Candidates, dscores: ArrayLike) -> Floats:
+        function, given = self.row_function(candidates), row_gradient(candidates, dscores)
+        theta, lines = function.theta(self.params.values), function.lines
+        assert lines is not None
+        fields = lines.tf.shape[1]
+        parts = np.zeros((chunks_of(len(given)), 1 + 2 * fields))
+        if len(parts) == 1:
+            bm25_pull(lines, Place(0, 0, 0, fields), theta, 0, len(given), given, np.empty(4 * fields), parts[0])
         else:
-            _pull_chunks(rows.lines, theta, rows.cuts, rows.query, given, parts)
-        total: Floats = parts.sum(axis=0)
-        return total
+            _pull_chunks(lines, theta, given, parts)
+        return function.by_parameters(parts.sum(axis=0), len(self.params))
 
     def structure(self) -> dict[str, Any]:
         fields, average = self._known()
@@ -153,16 +179,14 @@ class BM25(_Saturating):
     """BM25 of all fields joined, or of those named: `BM25()`, `BM25("body")`. Parameters: k, b."""
 
     kind: ClassVar[str] = "bm25"
+    summary: ClassVar[str] = "BM25 of all fields joined: k and b"
     joined: ClassVar[bool] = True
 
     def _parameters(self, fields: tuple[str, ...]) -> Parameters:
         return Parameters.of({"k": K, "b": B})
 
-    def _theta(self) -> Theta:
-        return self._with_lengths(self.params.values[0], np.ones(1), self.params.values[1:].copy())
-
-    def pullback(self, candidates: Candidates, dscores: ArrayLike) -> Floats:
-        return self._gradient(candidates, dscores)[::2]
+    def _places(self) -> tuple[Ints, Floats]:
+        return np.array([0, 2, 1]), np.ones(1)
 
 
 @register
@@ -174,6 +198,7 @@ class BM25F(_Saturating):
     """
 
     kind: ClassVar[str] = "bm25f"
+    summary: ClassVar[str] = "BM25F: a weight and a length normalisation per field"
     joined: ClassVar[bool] = False
     share_b: bool = field(default=False, kw_only=True)
     free_k: bool = field(default=False, kw_only=True)
@@ -187,72 +212,92 @@ class BM25F(_Saturating):
             params = params.tie({"b": [f"{name}.b" for name in fields]})
         return params if self.free_k else params.fix("k")
 
-    def _theta(self) -> Theta:
-        values = self.params.values
-        return self._with_lengths(values[0], values[1::2].copy(), values[2::2].copy())
+    def _places(self) -> tuple[Ints, Floats]:
+        count = len(self.params)
+        return np.concatenate([[0], np.arange(1, count, 2), np.arange(2, count, 2)]), np.empty(0)
 
-    def pullback(self, candidates: Candidates, dscores: ArrayLike) -> Floats:
-        total, fields = self._gradient(candidates, dscores), len(self._known()[0])
-        return np.concatenate([total[:1], total[1:].reshape(2, fields).T.ravel()])
+
+@inlined_kernel
+def length_norm(b: float, ratio: float) -> float:
+    """beta = 1 - b + b ratio, where ratio is the length over the average length; 1 without length or average."""
+    return 1.0 - b + b * (ratio if ratio > 0.0 else 1.0)
+
+
+@inlined_kernel
+def saturated(weight: float, f: float, k: float) -> float:
+    """weight f / (k + f), the score of one term; 0 where k = f = 0."""
+    return weight * f / (k + f) if k + f > 0.0 else 0.0
 
 
 @kernel
-def _score_rows(rows: Lines, theta: Theta, start: int, stop: int, query: int, out: Floats) -> None:
-    k, w, b, inverse = theta
-    tf, length, starts, fields = rows.tf, rows.length, rows.starts, len(w)
-    scaled = np.empty(fields)
+def bm25_scores(lines: Lines, place: Place, theta: Floats, start: int, stop: int, scaled: Floats, out: Floats) -> None:
+    """Set `out` to the scores of rows start:stop. theta: k, each w, each b, each 1 / average length."""
+    tf, length, fields, column = lines.tf, lines.length, place.fields, place.column
+    k, w = theta[place.theta], place.theta + 1
+    b, inverse = w + fields, w + 2 * fields
     for row in range(start, stop):
-        while row >= rows.offsets[query + 1]:
-            query += 1
         for s in range(fields):
-            ratio = length[row, s] * inverse[s]
-            scaled[s] = w[s] / (1.0 - b[s] + b[s] * (ratio if ratio > 0.0 else 1.0))
-        total, term = 0.0, rows.term_offsets[query]
-        for line in range(starts[row], starts[row + 1]):
+            ratio = length[row, at(column, s)] * theta[at(inverse, s)]
+            scaled[s] = theta[at(w, s)] / length_norm(theta[at(b, s)], ratio)
+        total, term = 0.0, lines.first_term[row]
+        for line in range(lines.starts[row], lines.starts[row + 1]):
             f = 0.0
             for s in range(fields):
-                f += scaled[s] * tf[line, s]
-            if k + f > 0.0:
-                total += rows.weight[term] * f / (k + f)
+                f += scaled[s] * tf[line, at(column, s)]
+            total += saturated(lines.weight[term, place.weight], f, k)
             term += 1
-        out[row] = total
+        out[row - start] = total
 
 
 @parallel_kernel
-def _score_chunks(rows: Lines, theta: Theta, cuts: Ints, query: Ints, out: Floats) -> None:
-    for c in prange(len(query)):
-        _score_rows(rows, theta, cuts[c], cuts[c + 1], query[c], out)
+def _score_chunks(lines: Lines, theta: Floats, chunks: int, out: Floats) -> None:
+    rows, fields = len(out), lines.tf.shape[1]
+    for c in prange(chunks):
+        start, stop = rows * c // chunks, rows * (c + 1) // chunks
+        bm25_scores(lines, Place(0, 0, 0, fields), theta, start, stop, np.empty(fields), out[start:stop])
 
 
 @kernel
-def _pull_rows(rows: Lines, theta: Theta, start: int, stop: int, query: int, dscores: Floats, total: Floats) -> None:
-    """Add to `total` the gradient of these rows: by k (equation 7), each w (8), each b (10)."""
-    k, w, b, inverse = theta
-    tf, length, starts, fields = rows.tf, rows.length, rows.starts, len(w)
-    ratio, share, scaled, raised = np.empty(fields), np.empty(fields), np.empty(fields), np.empty(fields)
+def bm25_pull(
+    lines: Lines,
+    place: Place,
+    theta: Floats,
+    start: int,
+    stop: int,
+    dscores: Floats,
+    scratch: Floats,
+    total: Floats,
+) -> None:
+    """Add to `total` the gradient of rows start:stop: by k (equation 7), each w (8), each b (10).
+
+    `dscores` belongs to these rows alone; `scratch` has room for four numbers per field.
+    """
+    tf, length, fields, column = lines.tf, lines.length, place.fields, place.column
+    k, w = theta[place.theta], place.theta + 1
+    b, inverse = w + fields, w + 2 * fields
+    ratio, share = scratch[:fields], scratch[fields : 2 * fields]
+    scaled, raised = scratch[2 * fields : 3 * fields], scratch[3 * fields : 4 * fields]
     for row in range(start, stop):
-        while row >= rows.offsets[query + 1]:
-            query += 1
-        given = dscores[row]
+        given = dscores[row - start]
         if given == 0.0:
             continue
         for s in range(fields):
-            ratio[s] = length[row, s] * inverse[s]
+            ratio[s] = length[row, at(column, s)] * theta[at(inverse, s)]
             if not ratio[s] > 0.0:
                 ratio[s] = 1.0
-            share[s] = 1.0 / (1.0 - b[s] + b[s] * ratio[s])
-            scaled[s] = w[s] * share[s]
+            share[s] = 1.0 / (1.0 - theta[at(b, s)] + theta[at(b, s)] * ratio[s])
+            scaled[s] = theta[at(w, s)] * share[s]
             raised[s] = 0.0
-        by_k, term = 0.0, rows.term_offsets[query]
-        for line in range(starts[row], starts[row + 1]):
+        by_k, term = 0.0, lines.first_term[row]
+        for line in range(lines.starts[row], lines.starts[row + 1]):
             f = 0.0
             for s in range(fields):
-                f += scaled[s] * tf[line, s]
+                f += scaled[s] * tf[line, at(column, s)]
             if k + f > 0.0:
-                rise = given * rows.weight[term] / ((k + f) * (k + f))
+                rise = given * lines.weight[term, place.weight] / ((k + f) * (k + f))
                 by_k -= rise * f
                 for s in range(fields):
-                    raised[s] += rise * tf[line, s]
+                    raised[s] += rise * tf[line, at(column, s)]
             term += 1
         total[0] += by_k
         for s in range(fields):
@@ -262,6 +307,9 @@ def _pull_rows(rows: Lines, theta: Theta, start: int, stop: int, query: int, dsc
 
 
 @parallel_kernel
-def _pull_chunks(rows: Lines, theta: Theta, cuts: Ints, query: Ints, dscores: Floats, parts: Floats) -> None:
-    for c in prange(len(query)):
-        _pull_rows(rows, theta, cuts[c], cuts[c + 1], query[c], dscores, parts[c])
+def _pull_chunks(lines: Lines, theta: Floats, dscores: Floats, parts: Floats) -> None:
+    rows, chunks, fields = len(dscores), len(parts), lines.tf.shape[1]
+    for c in prange(chunks):
+        start, stop = rows * c // chunks, rows * (c + 1) // chunks
+        scratch = np.empty(4 * fields)
+        bm25_pull(lines, Place(0, 0, 0, fields), theta, start, stop, dscores[start:stop], scratch, parts[c])

@@ -1,8 +1,8 @@
 """The multiple nested ranker: each stage orders the top of the one before (Matveeva et al. 2006, section 2, figure 2).
 
 Stage s sees the `sizes[s]` best documents of stage s - 1 and puts them in a new order; the ranks below are fixed. So a
-document that is cut keeps the score of its stage, and those above it are lifted: 1 more for each place. Later stages
-score only what reaches them, and nothing below a cut is ever sorted. How one is trained: `experiment/telescope.py`.
+document that is cut keeps the score of its stage, and those above it get higher scores, 1 apart. Later stages score
+only what reaches them, and nothing below a cut is ever sorted. `experiment/telescope.py` trains cascades.
 
 >>> from fliprank.models.linear import Linear
 >>> from fliprank.models.feature_subset import FeatureSubset
@@ -12,7 +12,7 @@ score only what reaches them, and nothing below a cut is ever sorted. How one is
 >>> nested = Cascade(stages, sizes=[4, 2]).prepared(rows, 0)
 >>> nested.params.names
 ('stage1.bias', 'stage1.w.bm25', 'stage2.bias', 'stage2.w.clicks')
->>> nested.at([0, 1, 0, 1]).score(rows).round(3).tolist()        # the two best by bm25 stand in the order of clicks
+>>> nested.at([0, 1, 0, 1]).score(rows).round(3).tolist()        # the two best by bm25 are in the order of clicks
 [0.553, 1.553, -0.447, -1.342]
 """
 
@@ -43,12 +43,13 @@ __all__ = ["Cascade"]
 class Cascade(Model):
     """`stages[s]` orders the `sizes[s]` best documents of `stages[s - 1]`; what is below a cut keeps its rank.
 
-    The first stage scores all rows, also of a query that has more than `sizes[0]`: no earlier ranking says which of
-    them to leave out, and their order in a file is none. `sizes[0]` says how deep the candidates were retrieved.
-    Parameters are those of the stages, as `stage1.*`, `stage2.*`, ...
+    The first stage scores all rows, even if a query has more than `sizes[0]`: no earlier ranking says which of them to
+    leave out. `sizes[0]` says how deep the candidates were retrieved. The parameters are those of the stages, called
+    `stage1.*`, `stage2.*`, and so on.
     """
 
     kind: ClassVar[str] = "cascade"
+    summary: ClassVar[str] = "nested rankers: each orders the top of the one before"
     stages: tuple[Model, ...]
     sizes: tuple[int, ...]
 
@@ -80,6 +81,11 @@ class Cascade(Model):
         return replace(self, stages=tuple(stage.prepared(train, random) for stage in self.stages))
 
     @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """What its stages read."""
+        return frozenset[str]().union(*(stage.needs for stage in self.stages))
+
+    @property
     def ready(self) -> bool:
         return all(stage.ready for stage in self.stages)
 
@@ -100,7 +106,7 @@ class Cascade(Model):
         return replace(self, stages=self.stages[:stage], sizes=self.sizes[:stage])
 
     def score(self, candidates: Candidates) -> Floats:
-        """Scores whose order is that after the last stage; of one stage they are its model's."""
+        """Scores in the order of the last stage; a cascade of one stage has the scores of its model."""
         parts = [(candidates, _scores(self.stages[0], candidates, 1), np.empty(0))]
         for number, (stage, size) in enumerate(zip(self.stages[1:], self.sizes[1:], strict=True), 2):
             rows, best_below = select_rows(parts[-1][0], parts[-1][1], size)
@@ -151,7 +157,7 @@ def _scores(stage: Model, candidates: Candidates, number: int) -> Floats:
 
 
 def _joined(parts: Sequence[Parameters]) -> Parameters:
-    """The parameters of all stages, named after them; what is fixed or shared in a stage stays so."""
+    """The parameters of all stages, named after them; what is fixed or shared in a stage stays fixed or shared."""
     names, drivers = [], []
     for number, part in enumerate(parts, 1):
         names += [f"stage{number}.{name}" for name in part.names]

@@ -1,7 +1,8 @@
-"""Cascades in words, as the command line has them: sizes and models with commas between, one for each stage.
+"""Cascades by name, as on the command line: sizes and models separated by commas, one for each stage.
 
-A model is `linear`, `network:HIDDEN`, `trees:LEAVES`, or any other kind by its name (`bm25f`). One word stands for all
-stages. Features are given by stage, with semicolons between stages and commas between names; `*` is any letters.
+A model is `linear`, `network:HIDDEN`, `trees:LEAVES`, or any other kind by its name, such as `bm25f`. A single name
+stands for all stages. Features are separated by commas, and those of two stages by a semicolon; `*` stands for any
+letters.
 
 >>> nested = parse_cascade("2500,100,10", "linear,network:4,network:8", features="bm25*,clicks;*;*")
 >>> nested.sizes, [stage.kind for stage in nested.stages], nested.stages[0].features, nested.stages[2].hidden
@@ -20,11 +21,11 @@ from fliprank.models.feature_subset import FeatureSubset
 __all__ = ["by_stage", "parse_cascade"]
 
 COUNTED = {"network": "hidden", "trees": "leaves"}
-"""What the number after the name of a model is."""
+"""What the number after the name of a model means."""
 
 
 def parse_cascade(sizes: str, models: str = "linear", features: str | None = None) -> Cascade:
-    """The cascade, not trained yet; an error that says which word is wrong."""
+    """The cascade, not trained yet; raises an error that shows the wrong word."""
     words = [word.strip() for word in sizes.split(",")]
     if wrong := [word for word in words if not re.fullmatch(r"[1-9]\d{0,8}", word, re.ASCII)]:
         raise UsageError(f"stages {sizes!r}: {wrong[0]!r} is not a number of documents")
@@ -36,7 +37,7 @@ def parse_cascade(sizes: str, models: str = "linear", features: str | None = Non
 
 
 def by_stage(text: str, count: int, what: str, mark: str = ",") -> list[str]:
-    """The word of each stage, split at marks that are not in brackets; one word is for all stages.
+    """The word of each stage: the text split at marks outside brackets; a single word is for all stages.
 
     >>> by_stage("ranknet,softndcg(sigma=0.3,discount=0)", 2, "objectives")
     ['ranknet', 'softndcg(sigma=0.3,discount=0)']

@@ -1,7 +1,7 @@
 """A model of some of the features: `FeatureSubset(Linear(), ["bm25*", "pagerank"])`.
 
-The early stages of a cascade see every document and must be cheap: they are given the features that cost little, later
-stages are given all. A star in a name stands for any letters; which features it means is settled by the training rows.
+The early stages of a cascade see every document and must be cheap: they get the features that cost little, later
+stages get all of them. A star in a name stands for any letters; the training rows settle which features match it.
 
 >>> from fliprank.models.linear import Linear
 >>> rows = Candidates.of([1, 0], features=[[9, 5, 1], [7, 6, 0]], feature_names=["bm25.title", "clicks", "bm25.body"])
@@ -27,7 +27,7 @@ from fliprank.models.base import Model, Seed, build, describe, register
 from fliprank.models.folder import Record
 from fliprank.models.parameters import Parameters
 
-__all__ = ["FeatureSubset", "pick_features"]
+__all__ = ["FeatureSubset", "matching_features", "pick_features"]
 
 
 @register
@@ -36,21 +36,23 @@ class FeatureSubset(Model):
     """`model`, which is shown the `features` of these names only. Its parameters are those of `model`."""
 
     kind: ClassVar[str] = "feature_subset"
+    summary: ClassVar[str] = "a model that is shown some of the features"
     model: Model
     features: tuple[str, ...]
 
     def __init__(self, model: Model, features: str | Iterable[str], *, params: Parameters | None = None) -> None:
         names = (features,) if isinstance(features, str) else tuple(features)
         if model.kind in ("feature_subset", "cascade"):
-            raise UsageError(f"columns of a {model.kind} model: give the features to the models inside")
+            raise UsageError(f"features of a {model.kind} model: give them to the models inside")
         if not names:
-            raise UsageError("columns of no features: name some")
+            raise UsageError("a subset of no features: name some")
         object.__setattr__(self, "model", model if params is None else model.at(params))
         object.__setattr__(self, "features", names)
         object.__setattr__(self, "params", self.model.params)
 
     def prepared(self, train: Candidates, rng: Seed) -> Self:
-        names = _matching(self.features, train.feature_names)
+        known = self.ready and set(self.features) <= set(train.feature_names)
+        names = self.features if known else matching_features(self.features, train.feature_names)
         return type(self)(self.model.prepared(pick_features(train, names), rng), names)
 
     @property
@@ -60,12 +62,24 @@ class FeatureSubset(Model):
     def initial(self, rng: np.random.Generator) -> Floats:
         return self.model.initial(rng)
 
+    @property
+    def penalty_weights(self) -> Floats:
+        return self.model.penalty_weights
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        return self.model.needs
+
     def linear_along(self, direction: ArrayLike) -> bool:
         return self.model.linear_along(direction)
 
     @property
     def linear_in_params(self) -> bool:  # type: ignore[override]
         return self.model.linear_in_params
+
+    @property
+    def scales_freely(self) -> bool:  # type: ignore[override]
+        return self.model.scales_freely
 
     def score(self, candidates: Candidates) -> Floats:
         return self.model.score(pick_features(candidates, self.features))
@@ -80,12 +94,12 @@ class FeatureSubset(Model):
     def restore(cls, structure: Record) -> Self:
         inner = structure.record("model")
         if inner.text("kind") in ("feature_subset", "cascade"):  # before it is built: nesting has an end
-            inner.fail("kind", "a model that is made of no others")
+            inner.fail("kind", "a model that is no feature_subset and no cascade")
         return cls(build(inner), [feature.text("name") for feature in structure.records("features")])
 
 
 def pick_features(candidates: Candidates, names: tuple[str, ...]) -> Candidates:
-    """The same rows with these features only; made once for these candidates, and kept with them."""
+    """The same rows with these features only; built once per `Candidates`, and kept in its memo."""
     if names == candidates.feature_names:
         return candidates
     key = ("features", names)
@@ -100,7 +114,7 @@ def pick_features(candidates: Candidates, names: tuple[str, ...]) -> Candidates:
     return picked
 
 
-def _matching(patterns: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
+def matching_features(patterns: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
     """Those of `names` that are named, or match a pattern, in their own order; each pattern must match some."""
     found = set()
     for pattern in patterns:

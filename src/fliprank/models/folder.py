@@ -1,8 +1,8 @@
-"""The folder that a model is kept in: model.json, which a person can read and compare, and large arrays beside it.
+"""The folder of a saved model: model.json, which a person can read and compare, and large arrays beside it.
 
 Writing model.json is the last step and a single rename: before it the folder holds the old model, after it the new one.
-The arrays file is named by its content for that reason, so that both can lie side by side. What else is in the folder
-is left alone. Reading trusts nothing: no pickle, no name that leads elsewhere, no array that is not all there.
+That is why the arrays file is named after its content: both can lie side by side. Other files in the folder are left
+alone. Reading trusts nothing: no pickle, no name that leads elsewhere, no array that is not complete.
 
 >>> import tempfile
 >>> folder = tempfile.mkdtemp()
@@ -52,7 +52,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Record:
-    """A JSON object that is read with checks: an error names the file, the place in it and what was expected there."""
+    """A JSON object that is read with checks: errors name the file, the place in it and what was expected there."""
 
     path: Path
     place: str
@@ -128,7 +128,7 @@ def write_folder(folder: StrPath, record: dict[str, Any], arrays: Arrays) -> Non
 
 
 def _undo(target: Path, new: Path | None, before: set[Path] | None) -> None:
-    """Remove what an unfinished writing left."""
+    """Remove what an unfinished write left behind."""
     with suppress(OSError):
         if new is not None and new not in (before or ()):
             new.unlink(missing_ok=True)
@@ -143,14 +143,14 @@ def read_folder(folder: StrPath) -> tuple[Record, Arrays]:
         raise InputError("no such model folder" if not source.exists() else "a file, not a model folder", path=source)
     record = _read_json(source / "model.json")
     if record.data.get("fliprank") != "model":
-        raise InputError("not a model of fliprank", path=record.path)
+        raise InputError("not a fliprank model", path=record.path)
     if record.integer("version") != VERSION:
         record.fail("version", f"format version {VERSION}, which this fliprank reads")
     return record, _read_arrays(source, record.record("arrays")) if record.has("arrays") else {}
 
 
 def _check_target(target: Path) -> None:
-    """Raise an error where a model must not be written: over a file, or into a folder that holds something else."""
+    """Raise if a model must not be written there: over a file, or into a folder that holds something else."""
     if not target.exists():
         return
     if not target.is_dir():
@@ -162,13 +162,13 @@ def _check_target(target: Path) -> None:
             ours = False
         if not ours:
             raise InputError(
-                "not a model of fliprank, or a damaged one: not overwritten",
+                "not a fliprank model, or a damaged one: not overwritten",
                 path=target / "model.json",
                 hint="remove it first",
             )
     elif strange := sorted(set(_visible(target)) - set(_array_files(target))):
         raise InputError(
-            f"the folder is not a model's: it holds {strange[0].name}",
+            f"not a model folder: it holds {strange[0].name}",
             path=target,
             hint="name a new or an empty folder",
         )
@@ -215,7 +215,7 @@ def _shown(value: Any) -> str:
 
 
 def _pretty(value: Any, indent: str = "") -> str:
-    """JSON with one line for each object or list that holds no other and is short: a row of a table stays a row."""
+    """JSON with one line per short object or list that contains no other: a row of a table stays a row."""
     flat = json.dumps(value, ensure_ascii=False, allow_nan=False)
     if not isinstance(value, (dict, list)) or not value:
         return flat
@@ -232,7 +232,7 @@ def _pretty(value: Any, indent: str = "") -> str:
 
 
 def _pack(arrays: Arrays) -> bytes:
-    """An npz file: that of `numpy.savez`, but with no time in it, so that equal models are equal files."""
+    """An npz file like that of `numpy.savez`, but without times in it, so that equal models are equal files."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
         for name, array in arrays.items():
@@ -261,7 +261,7 @@ def _read_arrays(folder: Path, record: Record) -> Arrays:
 
 
 def _member(file: zipfile.ZipFile, member: zipfile.ZipInfo, size: int) -> NDArray[Any]:
-    """One array, after checking that its bytes are all there: a header alone could ask for any amount of memory."""
+    """One array, after checking that all its bytes are there: a header alone could ask for any amount of memory."""
     if member.compress_type != zipfile.ZIP_STORED or member.file_size > size:
         raise ValueError(f"{member.filename} is compressed")
     content = io.BytesIO(file.read(member))

@@ -1,10 +1,10 @@
 """The two-stage language model with exact derivatives (Metzler 2007; Zhai and Lafferty 2002).
 
-g = sum_t n_t log P(t|D), P(t|D) = (1 - lambda) (tf + mu P(t|C)) / (mu + |D|) + lambda P(t|C), n_t how often t stands in
-the query, P(t|C) its share of the collection's tokens. Its edges: lambda = 0 is Dirichlet smoothing, mu = 0 is
-Jelinek-Mercer. As a mixture, P(t|D) is the mean of such an estimate for each field, weighted by `title.w`, `body.w`...
-Every edge has a value: a term that the collection lacks is left out; a document (or field) without length says P(t|C)
-where mu is 0 too; the logarithm stops at log(1e-300).
+g = sum_t n_t log P(t|D), P(t|D) = (1 - lambda) (tf + mu P(t|C)) / (mu + |D|) + lambda P(t|C). n_t is how often t occurs
+in the query, P(t|C) its share of the collection's tokens. Its edges: lambda = 0 is Dirichlet smoothing, mu = 0 is
+Jelinek-Mercer. In a mixture, P(t|D) is the mean of one such estimate per field, weighted by `title.w`, `body.w`, ...
+Every edge has a value: a term that the collection lacks is left out; a document (or field) without length has the
+estimate P(t|C) if mu is 0 too; the logarithm stops at log(1e-300).
 
 >>> from fliprank.data.candidates import Candidates
 >>> from fliprank.data.ids import Ids
@@ -23,19 +23,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fliprank.arrays import Floats, Ints, Matrix, frozen
+from fliprank.arrays import Floats, frozen
 from fliprank.data.candidates import Candidates
 from fliprank.errors import InputError, UsageError
 from fliprank.kernels import kernel, parallel_kernel, prange
-from fliprank.models.base import NONE, Model, Seed, register, row_gradient
+from fliprank.models.base import UNKNOWN, Model, Seed, register, row_gradient
 from fliprank.models.folder import Record
 from fliprank.models.parameters import Parameters
-from fliprank.models.term_rows import TermRows, field_columns, field_names, restored_fields, statistics_of, term_rows
+from fliprank.models.row_function import LANGUAGE, RowFunction
+from fliprank.models.standardised import chunks_of
+from fliprank.models.term_rows import (
+    Lines,
+    Place,
+    at,
+    field_columns,
+    field_names,
+    restored_fields,
+    statistics_of,
+    term_rows,
+)
 
 __all__ = ["Dirichlet", "JelinekMercer", "TwoStageLM"]
 
@@ -45,36 +56,18 @@ SMOOTHINGS = ("two-stage", "dirichlet", "jelinek-mercer")
 LEAST, PRECISE = 1e-300, 1e-120
 
 
-class Theta(NamedTuple):
-    """lambda, and for each field mu and its share of the mixture."""
-
-    jelinek: float
-    mu: Floats
-    share: Floats
-
-
-class Background(NamedTuple):
-    """What kernels read; `background` is P(t|C) by query term and field, `times` is 0 for terms to leave out."""
-
-    offsets: Ints
-    term_offsets: Ints
-    times: Floats
-    background: Floats
-    starts: Ints
-    tf: Matrix
-    length: Matrix
-
-
 @register
 @dataclass(frozen=True, eq=False)
 class TwoStageLM(Model):
     """Query likelihood, of all fields joined or of those named. Parameters: lambda, mu.
 
-    `mixture`: by field, with a weight each (`title.w`), and one mu for all unless `share_mu=False` (`title.mu`).
-    `smoothing` fixes what is not used: "dirichlet" lambda at 0, "jelinek-mercer" mu at 0.
+    `mixture`: one estimate per field, each with a weight (`title.w`), and one mu for all unless `share_mu=False`
+    (`title.mu`). `smoothing` fixes what is not used: "dirichlet" lambda at 0, "jelinek-mercer" mu at 0.
     """
 
     kind: ClassVar[str] = "two_stage_lm"
+    summary: ClassVar[str] = "two-stage language model: lambda and mu"
+    needs: ClassVar[frozenset[str]] = frozenset({"terms"})
     fields: tuple[str, ...] | None = None
     mixture: bool = False
     smoothing: str = field(default="two-stage", kw_only=True)
@@ -84,8 +77,8 @@ class TwoStageLM(Model):
         if self.smoothing not in SMOOTHINGS:
             raise UsageError(f"smoothing: one of {', '.join(SMOOTHINGS)}, not {self.smoothing!r}")
         object.__setattr__(self, "fields", field_names(self.fields))
-        if self.params is NONE and self.fields is not None:
-            object.__setattr__(self, "params", self._parameters(self.fields))
+        if self.params is UNKNOWN and (self.fields is not None or not self.mixture):
+            object.__setattr__(self, "params", self._parameters(self.fields or ()))
 
     def _parameters(self, fields: tuple[str, ...]) -> Parameters:
         mus = [f"{name}.mu" for name in fields] if self.mixture else ["mu"]
@@ -103,16 +96,10 @@ class TwoStageLM(Model):
     def ready(self) -> bool:
         return self.fields is not None
 
-    @property
-    def penalty_weights(self) -> Floats:
-        """As strongly as its size allows: mu is in the thousands, the others about 1."""
-        held: Floats = 1.0 / np.maximum(1.0, self.params.default) ** 2
-        return held
-
     def prepared(self, train: Candidates, rng: Seed) -> Self:
-        """With the fields of these rows; parameters are kept."""
-        ready = replace(self, fields=self.fields or statistics_of(train).fields)
-        ready._rows(train)  # rows without what it needs are an error now
+        """With the fields of these rows, unless it has fields; parameters are kept."""
+        ready = self if self.ready else replace(self, fields=statistics_of(train).fields)
+        ready.row_function(train)  # rows that lack what it reads are an error now
         return ready
 
     def initial(self, rng: np.random.Generator) -> Floats:
@@ -122,55 +109,43 @@ class TwoStageLM(Model):
         moved[0] = rng.uniform()
         return np.clip(moved, params.lower, params.upper)
 
-    def _theta(self) -> Theta:
-        values = self.params.values
-        if not self.mixture:
-            return Theta(float(values[0]), values[1:].copy(), np.ones(1))
-        count = len(values) // 2
-        weights, total = values[1 + count :], float(values[1 + count :].sum())
-        share = weights / total if total > 0 else np.full(count, 1.0 / count)
-        return Theta(float(values[0]), values[1 : 1 + count].copy(), share)
-
-    def _rows(self, candidates: Candidates) -> tuple[TermRows, Background]:
+    def row_function(self, candidates: Candidates) -> RowFunction:
+        """As kernels see it: lambda, each mu, each weight. Joined fields have the weight 1."""
         if self.fields is None:
             raise UsageError(f"this {self.kind} model knows no fields yet: train it, or call prepared(train, rng)")
-        rows, key = term_rows(candidates, self.fields, not self.mixture), ("background", self.fields, self.mixture)
+        key = ("row function", self.kind, self.fields, self.mixture)
         if key not in candidates.memo:
+            lines = term_rows(candidates, self.fields, not self.mixture)
             background = _background(candidates, self.fields, not self.mixture)
-            lines = rows.lines
-            times = np.where(background.sum(axis=1) > 0, lines.times, 0.0)
-            candidates.memo[key] = Background(
-                lines.offsets,
-                lines.term_offsets,
-                frozen(times, np.float64),
-                frozen(background, np.float64),
-                lines.starts,
-                lines.tf,
-                lines.length,
-            )
-        return rows, candidates.memo[key]
+            times = np.where(background.sum(axis=1) > 0, statistics_of(candidates).count, 0.0)
+            lines = lines._replace(weight=frozen(times[:, None], np.float64), background=frozen(background, np.float64))
+            constants = np.empty(0) if self.mixture else np.ones(1)
+            places = np.arange(len(self.params) + len(constants))
+            candidates.memo[key] = RowFunction(LANGUAGE, places, constants, lines=lines)
+        found: RowFunction = candidates.memo[key]
+        return found
 
     def score(self, candidates: Candidates) -> Floats:
-        (rows, lines), theta, out = self._rows(candidates), self._theta(), np.empty(len(candidates))
-        if rows.chunks == 1:
-            _score_rows(lines, theta, 0, len(candidates), 0, out)
+        function, out, chunks = self.row_function(candidates), np.empty(len(candidates)), chunks_of(len(candidates))
+        theta, lines = function.theta(self.params.values), function.lines
+        assert lines is not None
+        if chunks == 1:
+            fields = lines.tf.shape[1]
+            language_scores(lines, Place(0, 0, 0, fields), theta, 0, len(out), np.empty(2 * fields), out)
         else:
-            _score_chunks(lines, theta, rows.cuts, rows.query, out)
+            _score_chunks(lines, theta, chunks, out)
         return out
 
     def pullback(self, candidates: Candidates, dscores: ArrayLike) -> Floats:
-        (rows, lines), theta, given = self._rows(candidates), self._theta(), row_gradient(candidates, dscores)
-        parts = np.zeros((rows.chunks, 1 + 2 * len(theta.mu)))
-        if rows.chunks == 1:
-            _pull_rows(lines, theta, 0, len(candidates), 0, given, parts[0])
+        function, given = self.row_function(candidates), row_gradient(candidates, dscores)
+        theta, lines = function.theta(self.params.values), function.lines
+        assert lines is not None
+        parts, fields = np.zeros((chunks_of(len(given)), len(theta))), lines.tf.shape[1]
+        if len(parts) == 1:
+            language_pull(lines, Place(0, 0, 0, fields), theta, 0, len(given), given, np.empty(4 * fields), parts[0])
         else:
-            _pull_chunks(lines, theta, rows.cuts, rows.query, given, parts)
-        total: Floats = parts.sum(axis=0)
-        if not self.mixture:
-            return total[:2]
-        weights = self.params.values[1 + len(theta.mu) :].sum()
-        total[1 + len(theta.mu) :] *= 1.0 / weights if weights > 0 else 0.0
-        return total
+            _pull_chunks(lines, theta, given, parts)
+        return function.by_parameters(parts.sum(axis=0), len(self.params))
 
     def structure(self) -> dict[str, Any]:
         return {"fields": [{"name": name} for name in self.fields or ()], "mixture": self.mixture}
@@ -195,9 +170,9 @@ def JelinekMercer(fields: Any = None, mixture: bool = False) -> TwoStageLM:
 
 
 def _background(candidates: Candidates, fields: tuple[str, ...], joined: bool) -> Floats:
-    """P(t|C) of each query term in each field; `joined`: in all as one."""
+    """P(t|C) of each query term in each field; `joined`: in all fields as one."""
     terms = statistics_of(candidates)
-    for name, what in (("collection", "how often a term stands in the collection"), ("tokens", "its size in tokens")):
+    for name, what in (("collection", "how often a term occurs in the collection"), ("tokens", "its size in tokens")):
         if getattr(terms, name) is None:
             raise InputError(
                 f"a language model needs to know {what}: these term statistics have no {name!r}",
@@ -210,31 +185,36 @@ def _background(candidates: Candidates, fields: tuple[str, ...], joined: bool) -
     if joined:
         found, tokens = found.sum(axis=1, keepdims=True), tokens.sum(keepdims=True)
     if (found > tokens).any():
-        raise InputError("a term stands in the collection more often than the collection has tokens")
+        raise InputError("a term occurs in the collection more often than the collection has tokens")
     share: Floats = np.divide(found, tokens, out=np.zeros(found.shape), where=tokens > 0)
     return share
 
 
 @kernel
-def _score_rows(rows: Background, theta: Theta, start: int, stop: int, query: int, out: Floats) -> None:
-    jelinek, mu, share = theta
-    tf, length, background, fields = rows.tf, rows.length, rows.background, len(mu)
-    seen, unseen = np.empty(fields), np.empty(fields)
+def language_scores(
+    lines: Lines, place: Place, theta: Floats, start: int, stop: int, scratch: Floats, out: Floats
+) -> None:
+    """Set `out` to the scores of rows start:stop. theta: lambda, each mu, each weight of the mixture.
+
+    `scratch` has room for two numbers per field.
+    """
+    tf, length, background, fields, column = lines.tf, lines.length, lines.background, place.fields, place.column
+    jelinek, mu, weight = theta[place.theta], place.theta + 1, place.theta + 1 + fields
+    seen, unseen, inverse = scratch[:fields], scratch[fields : 2 * fields], _inverse_sum(theta, weight, fields)
     for row in range(start, stop):
-        while row >= rows.offsets[query + 1]:
-            query += 1
         for s in range(fields):
-            size = mu[s] + length[row, s]
+            size = theta[at(mu, s)] + length[row, at(column, s)]
             known = (1.0 - jelinek) / size if size > 0.0 else 0.0
-            seen[s] = share[s] * known
-            unseen[s] = share[s] * (known * mu[s] + jelinek if size > 0.0 else 1.0)
-        total, product, term = 0.0, 1.0, rows.term_offsets[query]
-        for line in range(rows.starts[row], rows.starts[row + 1]):
-            times = rows.times[term]
+            share = theta[at(weight, s)] * inverse if inverse > 0.0 else 1.0 / fields
+            seen[s] = share * known
+            unseen[s] = share * (known * theta[at(mu, s)] + jelinek if size > 0.0 else 1.0)
+        total, product, term = 0.0, 1.0, lines.first_term[row]
+        for line in range(lines.starts[row], lines.starts[row + 1]):
+            times = lines.weight[term, place.weight]
             if times > 0.0:
                 p = 0.0
                 for s in range(fields):
-                    p += seen[s] * tf[line, s] + unseen[s] * background[term, s]
+                    p += seen[s] * tf[line, at(column, s)] + unseen[s] * background[term, at(column, s)]
                 if times == 1.0 and p > PRECISE:  # one logarithm for many terms: it is what takes the time
                     product *= p
                     if product < PRECISE:
@@ -243,58 +223,84 @@ def _score_rows(rows: Background, theta: Theta, start: int, stop: int, query: in
                 else:
                     total += times * np.log(max(p, LEAST))
             term += 1
-        out[row] = total + np.log(product)
-
-
-@parallel_kernel
-def _score_chunks(rows: Background, theta: Theta, cuts: Ints, query: Ints, out: Floats) -> None:
-    for c in prange(len(query)):
-        _score_rows(rows, theta, cuts[c], cuts[c + 1], query[c], out)
+        out[row - start] = total + np.log(product)
 
 
 @kernel
-def _pull_rows(
-    rows: Background, theta: Theta, start: int, stop: int, query: int, dscores: Floats, total: Floats
-) -> None:
-    """Add to `total` the gradient of these rows: by lambda, each mu, each weight (times the sum of weights)."""
-    jelinek, mu, share = theta
-    tf, length, background, fields = rows.tf, rows.length, rows.background, len(mu)
-    known, prior = np.empty(fields), np.empty(fields)  # P of a field = known tf + prior P(t|C)
-    by_tf, by_background = np.empty(fields), np.empty(fields)
-    for row in range(start, stop):
-        while row >= rows.offsets[query + 1]:
-            query += 1
-        given = dscores[row]
-        if given == 0.0:
-            continue
-        for s in range(fields):
-            size = mu[s] + length[row, s]
-            known[s] = (1.0 - jelinek) / size if size > 0.0 else 0.0
-            prior[s] = known[s] * mu[s] + jelinek if size > 0.0 else 1.0
-            by_tf[s] = by_background[s] = 0.0
-        through, term = 0.0, rows.term_offsets[query]
-        for line in range(rows.starts[row], rows.starts[row + 1]):
-            if rows.times[term] > 0.0:
-                p = 0.0
-                for s in range(fields):
-                    p += share[s] * (known[s] * tf[line, s] + prior[s] * background[term, s])
-                if p > LEAST:
-                    rise = given * rows.times[term] / p
-                    through += rise * p
-                    for s in range(fields):
-                        by_tf[s] += rise * tf[line, s]
-                        by_background[s] += rise * background[term, s]
-            term += 1
-        for s in range(fields):
-            size = mu[s] + length[row, s]
-            if size > 0.0:
-                away = (length[row, s] * by_background[s] - by_tf[s]) / size  # of P(t|C) from the document's estimate
-                total[0] += share[s] * away
-                total[1 + s] += share[s] * (1.0 - jelinek) * away / size
-            total[1 + fields + s] += known[s] * by_tf[s] + prior[s] * by_background[s] - through
+def _inverse_sum(theta: Floats, first: int, count: int) -> float:
+    """1 / the sum of these entries; 0 where that is 0."""
+    total = 0.0
+    for s in range(count):
+        total += theta[first + s]
+    return 1.0 / total if total > 0.0 else 0.0
 
 
 @parallel_kernel
-def _pull_chunks(rows: Background, theta: Theta, cuts: Ints, query: Ints, dscores: Floats, parts: Floats) -> None:
-    for c in prange(len(query)):
-        _pull_rows(rows, theta, cuts[c], cuts[c + 1], query[c], dscores, parts[c])
+def _score_chunks(lines: Lines, theta: Floats, chunks: int, out: Floats) -> None:
+    rows, fields = len(out), lines.tf.shape[1]
+    for c in prange(chunks):
+        start, stop = rows * c // chunks, rows * (c + 1) // chunks
+        language_scores(lines, Place(0, 0, 0, fields), theta, start, stop, np.empty(2 * fields), out[start:stop])
+
+
+@kernel
+def language_pull(
+    lines: Lines,
+    place: Place,
+    theta: Floats,
+    start: int,
+    stop: int,
+    dscores: Floats,
+    scratch: Floats,
+    total: Floats,
+) -> None:
+    """Add to `total` the gradient of rows start:stop: by lambda, each mu, each weight.
+
+    `dscores` belongs to these rows alone; `scratch` has room for four numbers per field.
+    """
+    tf, length, background, fields, column = lines.tf, lines.length, lines.background, place.fields, place.column
+    jelinek, mu, weight = theta[place.theta], place.theta + 1, place.theta + 1 + fields
+    inverse = _inverse_sum(theta, weight, fields)
+    known, prior = scratch[:fields], scratch[fields : 2 * fields]  # P of a field = known tf + prior P(t|C)
+    by_tf, by_background = scratch[2 * fields : 3 * fields], scratch[3 * fields : 4 * fields]
+    for row in range(start, stop):
+        given = dscores[row - start]
+        if given == 0.0:
+            continue
+        for s in range(fields):
+            size = theta[at(mu, s)] + length[row, at(column, s)]
+            known[s] = (1.0 - jelinek) / size if size > 0.0 else 0.0
+            prior[s] = known[s] * theta[at(mu, s)] + jelinek if size > 0.0 else 1.0
+            by_tf[s] = by_background[s] = 0.0
+        through, term = 0.0, lines.first_term[row]
+        for line in range(lines.starts[row], lines.starts[row + 1]):
+            times = lines.weight[term, place.weight]
+            if times > 0.0:
+                p = 0.0
+                for s in range(fields):
+                    share = theta[at(weight, s)] * inverse if inverse > 0.0 else 1.0 / fields
+                    p += share * (known[s] * tf[line, at(column, s)] + prior[s] * background[term, at(column, s)])
+                if p > LEAST:
+                    rise = given * times / p
+                    through += rise * p
+                    for s in range(fields):
+                        by_tf[s] += rise * tf[line, at(column, s)]
+                        by_background[s] += rise * background[term, at(column, s)]
+            term += 1
+        for s in range(fields):
+            share = theta[at(weight, s)] * inverse if inverse > 0.0 else 1.0 / fields
+            size = theta[at(mu, s)] + length[row, at(column, s)]
+            if size > 0.0:
+                away = (length[row, at(column, s)] * by_background[s] - by_tf[s]) / size  # from the document's estimate
+                total[0] += share * away
+                total[1 + s] += share * (1.0 - jelinek) * away / size
+            total[1 + fields + s] += inverse * (known[s] * by_tf[s] + prior[s] * by_background[s] - through)
+
+
+@parallel_kernel
+def _pull_chunks(lines: Lines, theta: Floats, dscores: Floats, parts: Floats) -> None:
+    rows, chunks, fields = len(dscores), len(parts), lines.tf.shape[1]
+    for c in prange(chunks):
+        start, stop = rows * c // chunks, rows * (c + 1) // chunks
+        scratch = np.empty(4 * fields)
+        language_pull(lines, Place(0, 0, 0, fields), theta, start, stop, dscores[start:stop], scratch, parts[c])

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,16 @@ from fliprank.models.standardised import TILE, StandardisedModel, add_rows, chun
 __all__ = ["Linear"]
 
 FEW = 8
-"""Columns that are sooner read one by one than with all others."""
+"""Up to this many columns are read faster one by one than with all the others."""
+
+
+class Weighted(NamedTuple):
+    """Raw features, the mean of each, and their weights per raw unit."""
+
+    features: Matrix
+    mean: Floats
+    weights: Floats
+    bias: float
 
 
 @register
@@ -37,32 +46,49 @@ class Linear(StandardisedModel):
     """score = bias + sum_k w_k (x_k - mean_k) scale_k"""
 
     kind: ClassVar[str] = "linear"
+    summary: ClassVar[str] = "a weight per feature"
     linear_in_params: ClassVar[bool] = True
+    scales_freely: ClassVar[bool] = True
 
     def parameter_names(self, features: tuple[str, ...]) -> list[str]:
         return ["bias", *(f"w.{feature}" for feature in features)]
 
     def initial(self, rng: np.random.Generator) -> Floats:
         """No bias; weights so small that scores are of the order of 0.1."""
-        count = len(self._scaler())
+        count = len(self.fitted_scaler())
         return np.concatenate([[0.0], rng.normal(0.0, 0.1 / np.sqrt(count), count)])
 
+    @property
+    def penalty_weights(self) -> Floats:
+        """All but the bias."""
+        return np.arange(len(self.params)).clip(0, 1).astype(np.float64)
+
     def score(self, candidates: Candidates) -> Floats:
-        scaler, values = self._scaler(), self.params.values
-        return _scores(scaler.matrix(candidates), scaler.mean, values[1:] * scaler.scale, values[0])
+        scaler, values = self.fitted_scaler(), self.params.values
+        rows = Weighted(scaler.matrix(candidates), scaler.mean, values[1:] * scaler.scale, float(values[0]))
+        out, chunks = np.empty(len(candidates)), chunks_of(len(candidates))
+        if chunks == 1:
+            _score_rows(rows, 0, len(out), out)
+        else:
+            _score_chunks(rows, chunks, out)
+        return out
 
     def pullback(self, candidates: Candidates, dscores: ArrayLike) -> Floats:
-        scaler, given = self._scaler(), row_gradient(candidates, dscores)
-        weights = _gradient(scaler.matrix(candidates), scaler.mean, given) * scaler.scale
-        return np.concatenate([[given.sum()], weights])
+        scaler, given = self.fitted_scaler(), row_gradient(candidates, dscores)
+        features, parts = scaler.matrix(candidates), np.zeros((chunks_of(len(given)), len(scaler)))
+        if len(parts) == 1:
+            _pull_rows(features, scaler.mean, given, 0, len(given), parts[0])
+        else:
+            _pull_chunks(features, scaler.mean, given, parts)
+        return np.concatenate([[given.sum()], parts.sum(axis=0) * scaler.scale])
 
     def slope(self, candidates: Candidates, direction: ArrayLike) -> Floats:
-        """How fast each score rises along a direction of the free vector; few weights: only their columns are read."""
+        """How fast each score rises along a direction of the free vector; if few weights move, few columns are read."""
         full = self.params.direction(direction)
         moved = np.flatnonzero(full[1:])
         if len(moved) > FEW:
             return super().slope(candidates, direction)
-        scaler = self._scaler()
+        scaler = self.fitted_scaler()
         matrix, out = scaler.matrix(candidates), np.full(len(candidates), full[0])
         for k in moved:
             out += full[1 + k] * scaler.scale[k] * (matrix[:, k].astype(np.float64) - scaler.mean[k])
@@ -70,7 +96,7 @@ class Linear(StandardisedModel):
 
     def raw_weights(self) -> tuple[float, Floats]:
         """(bias, weights) for features in their own units: score = bias + sum_k weights_k x_k."""
-        scaler = self._scaler()
+        scaler = self.fitted_scaler()
         weights = self.params.values[1:] * scaler.scale
         return float(self.params.values[0] - weights @ scaler.mean), weights
 
@@ -79,42 +105,21 @@ class Linear(StandardisedModel):
         return cls()._restored(structure)
 
 
-def _scores(features: Matrix, mean: Floats, weights: Floats, bias: float) -> Floats:
-    out, chunks = np.empty(len(features)), chunks_of(len(features))
-    if chunks == 1:
-        _score_rows(features, mean, weights, bias, 0, len(features), out)
-    else:
-        _score_chunks(features, mean, weights, bias, chunks, out)
-    return out
-
-
-def _gradient(features: Matrix, mean: Floats, dscores: Floats) -> Floats:
-    parts = np.zeros((chunks_of(len(features)), features.shape[1]))
-    if len(parts) == 1:
-        _pull_rows(features, mean, dscores, 0, len(features), parts[0])
-    else:
-        _pull_chunks(features, mean, dscores, parts)
-    total: Floats = parts.sum(axis=0)
-    return total
-
-
 @kernel
-def _score_rows(
-    features: Matrix, mean: Floats, weights: Floats, bias: float, start: int, stop: int, out: Floats
-) -> None:
-    tile = np.empty((len(mean), tile_width(stop - start)))
+def _score_rows(rows: Weighted, start: int, stop: int, out: Floats) -> None:
+    tile = np.empty((len(rows.mean), tile_width(stop - start)))
     for low in range(start, stop, TILE):
         high = min(low + TILE, stop)
-        load_tile(features, mean, low, high, tile)
-        out[low:high] = bias
-        add_rows(weights, tile, out[low:high])
+        load_tile(rows.features, rows.mean, low, high, tile)
+        out[low:high] = rows.bias
+        add_rows(rows.weights, tile, out[low:high])
 
 
 @parallel_kernel
-def _score_chunks(features: Matrix, mean: Floats, weights: Floats, bias: float, chunks: int, out: Floats) -> None:
-    rows = len(features)
+def _score_chunks(rows: Weighted, chunks: int, out: Floats) -> None:
+    count = len(out)
     for c in prange(chunks):
-        _score_rows(features, mean, weights, bias, rows * c // chunks, rows * (c + 1) // chunks, out)
+        _score_rows(rows, count * c // chunks, count * (c + 1) // chunks, out)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Rows on their way through a cascade: the best of each query, found without a sort of what is below.
+"""Rows on their way through a cascade: the best of each query, found without sorting the rest.
 
 >>> rows = Candidates.of([0, 0, 0, 0], group=[3, 1])
 >>> select_rows(rows, np.array([1.0, 3.0, 2.0, 5.0]), 2)          # rows of the two best; the best score below them
@@ -7,12 +7,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from fliprank.arrays import Bytes, Floats, Int32s, Ints, frozen
 from fliprank.data.candidates import Candidates
-from fliprank.data.csr import bounds
+from fliprank.data.csr import bounds, positions
 from fliprank.data.order import NO_IDS, order_rows, sort_rows
 from fliprank.kernels import kernel, parallel_kernel, prange
 
@@ -20,19 +22,18 @@ __all__ = ["bare_rows", "lifted", "rank_scores", "select_rows", "top_rows"]
 
 
 def top_rows(offsets: Ints, size: int) -> Ints:
-    """Places of the first `size` rows of each query.
+    """The places of the first `size` rows of each query.
 
     >>> top_rows(np.array([0, 3, 4]), 2)
     array([0, 1, 3])
     """
-    rank = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
-    return np.flatnonzero(rank < size)
+    return np.flatnonzero(positions(offsets) < size)
 
 
 def bare_rows(candidates: Candidates, rows: Ints, sizes: Ints) -> Candidates:
-    """Some rows, as many of each query as `sizes` says, with what models look at: `take` without the judgements' part.
+    """Some rows, `sizes[q]` of query q, with all that models look at; unlike `take`, without what measures need.
 
-    Rows rise, so that ties without document ids go by row as they do in the whole; `memo["rows"]` tells which they are.
+    Row numbers must rise, so that ties without document ids are settled as among all rows; `memo["rows"]` has them.
     """
     few = Candidates(
         bounds(sizes),
@@ -50,22 +51,33 @@ def bare_rows(candidates: Candidates, rows: Ints, sizes: Ints) -> Candidates:
 
 
 def rank_scores(candidates: Candidates, order: Ints) -> Floats:
-    """Minus the rank of each row, from rows that stand query by query, best first."""
+    """Minus the rank of each row, where `order` has the rows query by query, best first."""
     out = np.empty(len(candidates))
-    out[order] = np.repeat(candidates.offsets[:-1], candidates.sizes) - np.arange(len(candidates)) - 1.0
+    out[order] = -1.0 - positions(candidates.offsets)
     return out
 
 
+class _Scored(NamedTuple):
+    """Scores, their bits, and the packed document ids that settle ties."""
+
+    scores: Floats
+    bits: NDArray[np.uint64]
+    buffer: Bytes
+    start: Ints
+    length: Int32s
+
+
 def select_rows(candidates: Candidates, scores: Floats, size: int) -> tuple[Ints, Floats]:
-    """The rows of the `size` best documents of each query, rising; and the best score below them, 0 where none is."""
+    """The rows of the `size` best documents of each query, by row number; the best score below them, 0 if none is."""
     ids = NO_IDS if candidates.docids is None else candidates.docids
     kept = bounds(np.minimum(candidates.sizes, size))
     values = frozen(scores, np.float64)
-    return _select_rows(values, values.view(np.uint64), candidates.offsets, frozen(kept, np.int64), *ids.arrays)
+    scored = _Scored(values, values.view(np.uint64), *ids.arrays)
+    return _select_rows(scored, candidates.offsets, frozen(kept, np.int64))
 
 
 def lifted(few: Candidates, scores: Floats, best_below: Floats) -> Floats:
-    """New scores in the same order, all above `best_below` of their query, 1 apart (more where floats are coarse)."""
+    """New scores in the same order, all above `best_below` of their query, 1 apart (more if scores are huge)."""
     place = rank_scores(few, order_rows(scores, few.offsets, few.docids)) + np.repeat(few.sizes, few.sizes) + 1.0
     step = np.maximum(1.0, np.abs(best_below) * 2.0**-40)
     out: Floats = np.repeat(best_below, few.sizes) + place * np.repeat(step, few.sizes)
@@ -73,15 +85,8 @@ def lifted(few: Candidates, scores: Floats, best_below: Floats) -> Floats:
 
 
 @parallel_kernel
-def _select_rows(
-    scores: Floats,
-    bits: NDArray[np.uint64],
-    offsets: Ints,
-    kept: Ints,
-    buffer: Bytes,
-    start: Ints,
-    length: Int32s,
-) -> tuple[Ints, Floats]:
+def _select_rows(scored: _Scored, offsets: Ints, kept: Ints) -> tuple[Ints, Floats]:
+    scores = scored.scores
     rows, best_below = np.empty(kept[-1], np.int64), np.zeros(len(offsets) - 1)
     for q in prange(len(offsets) - 1):
         low, high, count = offsets[q], offsets[q + 1], kept[q + 1] - kept[q]
@@ -103,10 +108,10 @@ def _select_rows(
                 if scores[row] >= limit:
                     out[at] = row
                     at += 1
-        else:  # some of those that are equal go on, by the rule for ties
+        else:  # some of the rows with equal scores are kept, by the rule for ties
             best_below[q] = limit
             ranked = np.empty(high - low, np.int64)
-            sort_rows(low, high, scores, bits, buffer, start, length, ranked)
+            sort_rows(low, high, scores, scored.bits, scored.buffer, scored.start, scored.length, ranked)
             out[:] = ranked[:count]
             out.sort()
     return rows, best_below
@@ -114,7 +119,7 @@ def _select_rows(
 
 @kernel
 def _largest(values: Floats, count: int) -> float:
-    """The `count`-th largest of `values`, which are put in another order: quickselect."""
+    """The `count`-th largest of `values`, by quickselect, which changes their order."""
     low, high, target = 0, len(values) - 1, count - 1
     while low < high:
         pivot = values[(low + high) // 2]

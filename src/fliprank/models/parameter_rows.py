@@ -1,7 +1,7 @@
-"""Parameters in model.json: a row for each, as a person reads them.
+"""Parameters in model.json: one row per parameter, as a person reads them.
 
-What a row does not say is unbounded, free, and has the default 0. With more than a thousand parameters their values are
-in the arrays file, and only those that are bounded, fixed, shared or have another default keep their row.
+A row says only what is unusual: a parameter is unbounded, free and has the default 0 unless its row says otherwise.
+With more than a thousand parameters the values are in the arrays file, and only rows that say something are kept.
 
 >>> rows, _ = to_rows(Parameters.of({"k": 1.2, "b": (0.75, 0, 1)}).fix("k"))
 >>> for row in rows: print(row)
@@ -28,7 +28,7 @@ Rows = list[dict[str, Any]]
 
 
 def to_rows(params: Parameters) -> tuple[Rows, Arrays]:
-    """The rows for model.json, and the arrays to keep beside it; an error where a value is out of bounds."""
+    """The rows for model.json, and the arrays to keep beside it; raises if a value is out of bounds."""
     params.check_bounds()
     rows = [_row(params, i, driver) for i, driver in enumerate(params.drivers())]
     if len(rows) <= MOST_ROWS:
@@ -54,7 +54,7 @@ def _row(params: Parameters, i: int, driver: str | None) -> dict[str, Any]:
 
 
 def from_rows(record: Record, names: tuple[str, ...], arrays: Arrays) -> Parameters:
-    """The parameters that `to_rows` wrote, of a model whose structure has these `names`."""
+    """The parameters that `to_rows` wrote, for a model whose structure has these `names`."""
     rows = record.records("parameters")
     if arrays:
         rows = _with_values(record, rows, names, arrays)
@@ -82,13 +82,13 @@ def _driver(row: Record) -> str | None:
 
 
 def _with_values(record: Record, rows: list[Record], names: tuple[str, ...], arrays: Arrays) -> list[Record]:
-    """All rows, from those that were written and the values of the arrays file."""
+    """All rows, from those that were written and the values in the arrays file."""
     values = arrays.get("values")
     if values is None or values.shape != (len(names),) or values.dtype != np.float64:
         record.fail("arrays", f"an array of {len(names)} parameter values in that file")
     special = {row.text("name"): row.data for row in rows}
     if unknown := special.keys() - set(names):
-        raise InputError(f"parameters: {min(unknown)!r} is none of this structure", path=record.path)
+        raise InputError(f"parameters: {min(unknown)!r} is not a parameter of this structure", path=record.path)
     return [
         Record(record.path, f"parameter {name}", {"name": name, **special.get(name, {}), "value": value})
         for name, value in zip(names, values.tolist(), strict=True)

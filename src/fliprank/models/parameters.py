@@ -1,7 +1,7 @@
-"""Parameters: a named vector with bounds and defaults, of which an optimizer sees only what it may move.
+"""Parameters: a named vector with bounds and defaults. An optimizer sees only the part of it that it may move.
 
 A parameter is free, fixed, or shares its value with others: the 9-parameter ranker of Taylor et al. 2006 (section 3.2)
-fixes k and frees a w and a b for each field; with one b for all fields it has 6. `slots` maps the full vector to the
+fixes k and frees one w and one b per field; with one b for all fields it has 6. `slots` maps the full vector to the
 free one; its transpose, `pull_free`, sums the gradients of parameters that share a value.
 
 >>> full = Parameters.of({"k": (1.2, 0, inf), "title.b": (0.7, 0, 1), "body.b": (0.5, 0, 1)})
@@ -37,7 +37,7 @@ LONGEST_TABLE = 60
 class Parameters:
     """Named values. `slots` holds the index of each in the free vector, -1 where it is fixed; by default all are free.
 
-    Without bounds a parameter may take any value; the default of `default` is 0, or the bound next to it.
+    Without bounds a parameter may take any value. `default` is 0 unless given, or the bound next to 0.
     """
 
     names: tuple[str, ...]
@@ -77,7 +77,7 @@ class Parameters:
         self.check_bounds()
 
     def check_bounds(self) -> None:
-        """Raise an error that names the values outside their bounds."""
+        """Raise an error that names the values that are outside their bounds."""
         outside = (self.values < self.lower) | (self.values > self.upper)
         if outside.any():
             said = [
@@ -105,7 +105,7 @@ class Parameters:
         return {name: i for i, name in enumerate(self.names)}
 
     def positions(self, name: str) -> Ints:
-        """Where `name` stands, with all that share its value."""
+        """The index of `name`, with those of all that share its value."""
         slot = self.slots[self._index[name]] if name in self._index else -1
         if slot < 0 and name in self._index:
             return np.array([self._index[name]])
@@ -125,13 +125,13 @@ class Parameters:
         return self._with_values(values)
 
     def _with_values(self, values: Floats) -> Self:
-        """Skips the checks, for these were made: optimizers come by here at every step."""
+        """Without checks, since they were made before: optimizers come by here at every step."""
         other = copy.copy(self)
         object.__setattr__(other, "values", frozen(values, np.float64))
         return other
 
     def replace(self, values: Mapping[str, float] | None = None, /, **named: float) -> Self:
-        """With other values for some names; those that share a value with them follow. Bounds are kept."""
+        """With other values for some names; those that share a value follow. Raises if a value is out of bounds."""
         new = self.values.copy()
         for name, value in {**(values or {}), **named}.items():
             new[self.positions(name)] = value
@@ -175,9 +175,9 @@ class Parameters:
 
     @property
     def free_scale(self) -> Floats:
-        """What a step of each free parameter is measured by: the size of its default, 1 where that is 0.
+        """The unit in which a step of each free parameter is measured: the size of its default, 1 where that is 0.
 
-        mu is in the thousands, b below 1: a gradient method that takes them for alike never moves mu.
+        mu is in the thousands, b below 1: a gradient method that treats them alike never moves mu.
 
         >>> Parameters.of({"lambda": (0.1, 0, 1), "mu": (2000, 0, inf), "weight": 0}).free_scale.tolist()
         [0.1, 2000.0, 1.0]
@@ -219,7 +219,7 @@ class Parameters:
         return self.driven_by(keys)
 
     def tie(self, groups: Mapping[str, Sequence[str]]) -> Self:
-        """With one free value, called by the key, for all names of each group; it starts as that of the first name."""
+        """With one free value per group, named by its key, for all its names; it starts as the value of the first."""
         keys, new = self.drivers(), self.values.copy()
         for key, names in groups.items():
             places = np.concatenate([self.positions(name) for name in names])
@@ -235,7 +235,7 @@ class Parameters:
         return other
 
     def drivers(self) -> list[str | None]:
-        """For each parameter the name of what drives it; None where it is fixed."""
+        """For each parameter the name of the free value that drives it; None where it is fixed."""
         return [self.free_names[slot] if slot >= 0 else None for slot in self.slots.tolist()]
 
     def driven_by(self, keys: Sequence[str | None]) -> Self:
@@ -260,7 +260,7 @@ class Parameters:
 
 
 def _vector(values: ArrayLike, count: int, what: str) -> Floats:
-    """`values` as a read-only vector of `count` numbers; what can still be written to is copied."""
+    """`values` as a read-only vector of `count` numbers; an array that can still be written to is copied."""
     given = np.asarray(values, np.float64)
     if given.shape != (count,):
         raise UsageError(f"{what}: expected {count} numbers, got an array of shape {given.shape}")

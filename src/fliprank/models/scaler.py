@@ -1,8 +1,8 @@
 """Standardisation: features of zero mean and unit standard deviation over the training rows (SoftRank, section 4.5).
 
-The scaler travels inside the model. Models never make a standardised copy of the features: they subtract the mean from
-a block of rows at a time, in float64, and carry the scale in their weights. A feature that is constant in training has
-scale 0: whatever value it takes later, it says nothing.
+The scaler is saved with the model. Models never make a standardised copy of the features: they subtract the mean from
+one block of rows at a time, in float64, and multiply their weights by the scale. A feature that is constant in training
+has scale 0: whatever value it takes later, it does not count.
 
 >>> rows = Candidates.of([1, 0, 0, 1], features=[[1, 7], [3, 7], [5, 7], [7, 7]], feature_names=["bm25", "constant"])
 >>> scaler = Scaler.of(rows)
@@ -29,7 +29,7 @@ BLOCK = 1 << 13
 
 @dataclass(frozen=True, eq=False)
 class Scaler:
-    """Mean and 1 / standard deviation of each feature; 0 for the scale of one that is constant."""
+    """Mean and 1 / standard deviation of each feature; the scale of a constant feature is 0."""
 
     names: tuple[str, ...]
     mean: Floats
@@ -51,14 +51,14 @@ class Scaler:
         if len(set(names)) < len(names):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise InputError(f"two features are called {twice!r}")
-        # From the first row, so that a constant feature has mean and deviation exactly.
+        # Relative to the first row, so that the mean and deviation of a constant feature are exact.
         first = features[0].astype(np.float64)
         mean = first + _mean(features, first, 1)
         deviation = np.sqrt(_mean(features, mean, 2))
         return cls(names, mean, np.divide(1.0, deviation, out=np.zeros(len(mean)), where=deviation > 0))
 
     def matrix(self, candidates: Candidates) -> Matrix:
-        """The features of these candidates, raw, after checking that they are those of this scaler and all numbers."""
+        """The raw features of these candidates, after checking that they are this scaler's features and all finite."""
         features = feature_matrix(candidates)
         if candidates.feature_names != self.names:
             raise _difference(self.names, candidates.feature_names)
@@ -71,7 +71,7 @@ class Scaler:
 
 
 def feature_matrix(candidates: Candidates) -> Matrix:
-    """The features of these candidates: an error where there are none, or where one is not a number."""
+    """The features of these candidates; raises if there are none, or if one is not a finite number."""
     features = candidates.features
     if features is None:
         raise InputError("these candidates have no features", hint="read them from a feature file, or give features=")
@@ -104,11 +104,11 @@ def _check_numbers(features: Matrix, names: tuple[str, ...]) -> None:
 
 
 def _difference(expected: tuple[str, ...], found: tuple[str, ...]) -> InputError:
-    """What is wrong with feature names that are not those expected."""
+    """The error for feature names that are not the expected ones."""
     if len(expected) != len(found):
         return InputError(
             f"the model was trained on {len(expected)} features, these candidates have {len(found)}",
-            hint=f"of a sparse feature file, read_letor(..., n_features={len(expected)}) reads the last ones too",
+            hint=f"if the feature file is sparse, read_letor(..., n_features={len(expected)}) reads the last ones too",
         )
     missing = [name for name in expected if name not in set(found)]
     if missing:

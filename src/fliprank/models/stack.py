@@ -1,12 +1,8 @@
 """Models as features of one model, trained together (Taylor et al. 2006, equations 14 to 16).
 
-The score is a weighted sum of the parts' scores, or with `hidden` nodes a two-layer net (SoftRank, section 4.2). The
-gradient goes through to the parts' own parameters. Of a sum the first part's weight is fixed at 1, since only the
-order of scores counts; the others start at 0. The paper's three rankers, on rows of four fields:
-
-    BM25()                                                      # 2 parameters
-    Stack(BM25F(), Feature("pagerank", transform="log", k=1))   # 9
-    Stack(BM25F(), AllFeatures())                                  # 375, with 367 features
+The score is a weighted sum of the parts' scores, or with `hidden` nodes a two-layer net of them (SoftRank, section
+4.2). The gradient goes through to the parts' own parameters. In a sum the first part's weight is fixed at 1, since only
+the order of scores counts; the others start at 0. The paper's rankers are stacks: see `taylor2006.py`.
 
 >>> from fliprank.data.candidates import Candidates
 >>> rows = Candidates.of([1, 0], features=[[4.0, 1.0], [1.0, 3.0]], feature_names=["pagerank", "depth"])
@@ -28,18 +24,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fliprank.arrays import Floats, Matrix, frozen
+from fliprank.arrays import Floats, frozen
 from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
-from fliprank.models.base import NONE, Model, Seed, build, describe, register, row_gradient
+from fliprank.models.base import UNKNOWN, Model, Seed, build, describe, register, row_gradient
 from fliprank.models.document_feature import Feature
 from fliprank.models.folder import Record
 from fliprank.models.linear import Linear
-from fliprank.models.network import MOST_PARAMETERS
+from fliprank.models.network import Inputs, net_initial, net_names, net_penalties, net_pullback, net_scores
 from fliprank.models.parameters import Parameters
 from fliprank.models.scaler import Scaler
 from fliprank.models.stack_names import joined, unique
-from fliprank.models.stack_net import net_pull, net_scores
 
 __all__ = ["AllFeatures", "Stack"]
 
@@ -60,7 +55,7 @@ Part = Model | AllFeatures
 @register
 @dataclass(frozen=True, eq=False, init=False)
 class Stack(Model):
-    """Parts (models, one `AllFeatures()` at most) under a weighted sum, or a net with `hidden` nodes.
+    """Parts (models, and at most one `AllFeatures()`) under a weighted sum, or under a net with `hidden` nodes.
 
     Parameters: those of the parts, by their own names (where two parts have the same, the part's kind goes before it),
     then `KIND.weight` or `FEATURE.weight` for each part and `w.FEATURE` for each of the features; of a net, those of
@@ -68,6 +63,7 @@ class Stack(Model):
     """
 
     kind: ClassVar[str] = "stack"
+    summary: ClassVar[str] = "a weighted sum, or a net, of other models and of features"
     parts: tuple[Part, ...]
     hidden: int
     weights: Mapping[str, float]
@@ -85,9 +81,11 @@ class Stack(Model):
         if weights and hidden:
             raise UsageError("a net has no weights by part to fix")
         object.__setattr__(self, "_latest", (None, np.empty(0)))
-        settings = {"parts": parts, "hidden": hidden, "weights": dict(weights or {}), "spread": None, "params": NONE}
+        settings = {"parts": parts, "hidden": hidden, "weights": dict(weights or {}), "spread": None, "params": UNKNOWN}
         for name, value in settings.items():
             object.__setattr__(self, name, value)
+        if not hidden and all(isinstance(part, Model) and part.params is not UNKNOWN for part in parts):
+            object.__setattr__(self, "params", self._own_parameters())
 
     def _with(self, **changes: Any) -> Self:
         other = copy.copy(self)
@@ -97,27 +95,34 @@ class Stack(Model):
         return other
 
     def at(self, values: ArrayLike | Parameters) -> Self:
-        params = values if isinstance(values, Parameters) else self.params.at(values)
-        if params.names is not self.params.names and params.names != self.params.names:
-            raise UsageError("these are not the parameters of this stack: they have other names")
-        return self._with(params=params)
+        return self._with(params=self.params_at(values))
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """What the parts read, together."""
+        return frozenset().union(*((part if isinstance(part, Model) else part.linear).needs for part in self.parts))
 
     @property
     def ready(self) -> bool:
-        return self.params is not NONE
+        parts = all((part if isinstance(part, Model) else part.linear).ready for part in self.parts)
+        return parts and self.params is not UNKNOWN and (not self.hidden or self.spread is not None)
+
+    @property
+    def scales_freely(self) -> bool:  # type: ignore[override]
+        return self.hidden > 0
 
     @property
     def models(self) -> list[Model]:
         """The parts that are models, with the values of their parameters in this stack."""
         parts = [part for part in self.parts if isinstance(part, Model)]
-        if not self.ready:
+        if self.params is UNKNOWN:
             return parts
         cuts = np.cumsum([0, *(len(part.params) for part in parts)])
         return [part.at(self.params.values[cuts[i] : cuts[i + 1]]) for i, part in enumerate(parts)]
 
     @property
     def scaler(self) -> Scaler | None:
-        """Of the features, where they are a part."""
+        """The scaler of the features, if they are a part."""
         return next((part.linear.scaler for part in self.parts if isinstance(part, AllFeatures)), None)
 
     @property
@@ -126,7 +131,10 @@ class Stack(Model):
         return sum(len(part.params) for part in self.parts if isinstance(part, Model))
 
     def prepared(self, train: Candidates, rng: Seed) -> Self:
-        """With each part prepared on these rows; the parts' parameters are kept, a net's weights are random."""
+        """With each part prepared on these rows; the parts' parameters are kept, a net's weights are random.
+
+        A stack that is ready stays as it is.
+        """
         chance, models = np.random.default_rng(rng), iter(self.models)
         parts = tuple(
             next(models).prepared(train, chance)
@@ -134,18 +142,22 @@ class Stack(Model):
             else AllFeatures(part.linear.prepared(train, chance))
             for part in self.parts
         )
-        return self._with(parts=parts, params=NONE)._assembled(self.params)._ready_net(train, chance)
+        return self if self.ready else self._with(parts=parts)._assembled()._ready_net(train, chance)
 
-    def _assembled(self, before: Parameters) -> Self:
-        """With the parameters of its parts and of what is on top; where names are as `before`, as they were before."""
+    def _own_parameters(self) -> Parameters:
+        """The parameters of its parts, then those of what is on top."""
         models = [part for part in self.parts if isinstance(part, Model)]
-        params = joined([part.kind for part in models], [part.params for part in models], self._top())
-        return self._with(params=before if before.names == params.names else params)
+        return joined([part.kind for part in models], [part.params for part in models], self._top())
+
+    def _assembled(self) -> Self:
+        """With its own parameters, as they were before if their names are the same."""
+        params = self._own_parameters()
+        return self if self.params.names == params.names else self._with(params=params)
 
     def _ready_net(self, train: Candidates, rng: np.random.Generator) -> Self:
         if not self.hidden:
             return self
-        outputs = self._outputs(train)
+        outputs = self._part_scores(train)
         deviation = outputs.std(axis=1)
         scale = np.divide(1.0, deviation, out=np.ones(len(deviation)), where=deviation > 0)
         first = self.params.values.copy()
@@ -154,7 +166,7 @@ class Stack(Model):
         return self._with(spread=(outputs.mean(axis=1), scale), params=params)
 
     def _labels(self) -> list[str]:
-        """What the inputs of the sum or net are called: parts by their kind or feature, then features."""
+        """What the parts are called as inputs of the sum or net: by their kind, or by their feature."""
         parts = [part for part in self.parts if isinstance(part, Model)]
         return unique([part.name if isinstance(part, Feature) else part.kind for part in parts])
 
@@ -162,12 +174,7 @@ class Stack(Model):
         scaler = self.scaler
         labels, features = self._labels(), () if scaler is None else scaler.names
         if self.hidden:
-            if self.hidden * (len(labels) + len(features) + 2) > MOST_PARAMETERS:
-                raise UsageError(f"{self.hidden} nodes: over {MOST_PARAMETERS:,} parameters")
-            nodes = range(1, self.hidden + 1)
-            inputs = [*(f"{name}.part" if name in features else name for name in labels), *features]
-            names = [f"w21.{j}.{name}" for j in nodes for name in inputs]
-            names += [f"b2.{j}" for j in nodes] + [f"w32.{j}" for j in nodes] + ["b3"]
+            names = net_names(self.hidden, [*(f"{n}.part" if n in features else n for n in labels), *features])
             return Parameters(tuple(names), np.zeros(len(names)))
         table = {f"{name}.weight": float(self.weights.get(name, i == 0)) for i, name in enumerate(labels)}
         if unknown := self.weights.keys() - set(labels):
@@ -178,34 +185,35 @@ class Stack(Model):
     def initial(self, rng: np.random.Generator) -> Floats:
         """Parts as they start themselves; weights at random, a net's as those of `Network`."""
         inner = [part.initial(rng) for part in self.parts if isinstance(part, Model)]
-        count, nodes = len(self.params) - self._inner, self.hidden
-        if not nodes:
-            top, parts = rng.normal(0.0, 0.5, count), len(inner)
-            top[parts:] *= 0.2 / np.sqrt(max(1, count - parts))
-            start = np.concatenate([*inner, self._top().default + top])
-            clipped: Floats = np.clip(start, self.params.lower, self.params.upper)
-            return clipped
-        inputs = (count - 2 * nodes - 1) // nodes
-        first, second = rng.normal(0.0, 1.0 / np.sqrt(inputs), nodes * inputs), rng.normal(size=nodes)
-        return np.concatenate([*inner, first, np.zeros(nodes), second * 0.1 / np.sqrt(nodes), [0.0]])
+        count, parts = len(self.params) - self._inner, len(inner)
+        if self.hidden:
+            return np.concatenate([*inner, net_initial(rng, self.hidden, (count - 1) // self.hidden - 2)])
+        top = rng.normal(0.0, 0.5, count)
+        top[parts:] *= 0.2 / np.sqrt(max(1, count - parts))
+        start = np.concatenate([*inner, self.params.default[self._inner :] + top])
+        clipped: Floats = np.clip(start, self.params.lower, self.params.upper)
+        return clipped
 
     @property
     def penalty_weights(self) -> Floats:
-        """As each part says; weights are held, biases are not."""
+        """As each part says; on top 1 for weights, 0 for the biases of a net."""
         inner = [part.penalty_weights for part in self.parts if isinstance(part, Model)]
-        names = self.params.names[self._inner :]
-        return np.concatenate([*inner, [float(not self.hidden or name.startswith("w")) for name in names]])
+        count = len(self.params) - self._inner
+        return np.concatenate([*inner, net_penalties(self.hidden, count) if self.hidden else np.ones(count)])
 
     def _outputs(self, candidates: Candidates) -> Floats:
-        """The parts' scores, a line each. The latest are kept, since a gradient follows upon the scores."""
+        """The parts' scores, one line per part. The latest are kept, since a gradient follows upon the scores."""
         if not self.ready:
             raise UsageError("this stack is not ready: train it, or call prepared(train, rng)")
         rows, latest = self._latest
         if rows is None or rows() is not candidates:
-            lines = [model.score(candidates) for model in self.models]
-            latest = np.array(lines) if lines else np.empty((0, len(candidates)))
+            latest = self._part_scores(candidates)
             object.__setattr__(self, "_latest", (weakref.ref(candidates), latest))
         return latest
+
+    def _part_scores(self, candidates: Candidates) -> Floats:
+        lines = [model.score(candidates) for model in self.models]
+        return np.array(lines) if lines else np.empty((0, len(candidates)))
 
     def _feature_weights(self) -> Floats:
         return self.params.values[len(self.params) - (0 if self.scaler is None else len(self.scaler)) :]
@@ -222,35 +230,31 @@ class Stack(Model):
                 total += weight * line
         return total if features is None else total + features.score(candidates)
 
-    def _net(self, candidates: Candidates) -> tuple[Matrix, Floats, Floats, Floats, Floats, float]:
-        """(features; means and scales of parts and features; w21 of raw inputs with b2; w32; b3)"""
+    def net_inputs(self, candidates: Candidates, outputs: Floats) -> tuple[Inputs, Floats]:
+        """The inputs of a net where the parts score `outputs`, and 1 / standard deviation of each."""
         assert self.spread is not None
-        scaler, top, nodes = self.scaler, self.params.values[self._inner :], self.hidden
-        features = np.empty((len(candidates), 0), np.float32) if scaler is None else scaler.matrix(candidates)
+        scaler = self.scaler
         every = [self.spread] if scaler is None else [self.spread, (scaler.mean, scaler.scale)]
         mean, scale = (np.concatenate(column) for column in zip(*every, strict=True))
-        w21 = np.empty((nodes, len(mean) + 1))
-        w21[:, :-1] = top[: -2 * nodes - 1].reshape(nodes, -1) * scale
-        w21[:, -1] = top[-2 * nodes - 1 : -nodes - 1]
-        return frozen(features, np.float32), mean, scale, w21, top[-nodes - 1 : -1].copy(), float(top[-1])
+        features = np.empty((len(candidates), 0)) if scaler is None else scaler.matrix(candidates)
+        return Inputs(outputs, frozen(features, np.float32), frozen(mean, np.float64)), scale
 
     def score(self, candidates: Candidates) -> Floats:
-        outputs = self._outputs(candidates)
+        outputs, top = self._outputs(candidates), self.params.values[self._inner :]
         if not self.hidden:
-            return self._sum(candidates, outputs, self.params.values[self._inner :])
-        features, mean, _, w21, w32, b3 = self._net(candidates)
-        return net_scores(outputs, features, mean, w21, w32, b3)
+            return self._sum(candidates, outputs, top)
+        return net_scores(*self.net_inputs(candidates, outputs), self.hidden, top)
 
     def pullback(self, candidates: Candidates, dscores: ArrayLike) -> Floats:
-        given, outputs, weights = row_gradient(candidates, dscores), self._outputs(candidates), self.params.values
+        given, outputs, values = row_gradient(candidates, dscores), self._outputs(candidates), self.params.values
         if self.hidden:
-            features, mean, scale, w21, w32, _ = self._net(candidates)
-            by_w21, by_w32, by_output = net_pull(outputs, features, mean, w21, w32, given)
-            top = [(by_w21[:, :-1] * scale).ravel(), by_w21[:, -1], by_w32, np.array([given.sum()])]
+            inputs, scale = self.net_inputs(candidates, outputs)
+            by_top, by_output = net_pullback(inputs, scale, self.hidden, values[self._inner :], given)
+            top = [by_top]
         else:
             top, linear = [np.array([(line * given).sum() for line in outputs])], self._linear(self._feature_weights())
             top += [] if linear is None else [linear.pullback(candidates, given)[1:]]
-            by_output = weights[self._inner : self._inner + len(outputs), None] * given
+            by_output = values[self._inner : self._inner + len(outputs), None] * given
         inner = [
             m.pullback(candidates, line) if len(m.params) else np.empty(0)
             for m, line in zip(self.models, by_output, strict=True)
@@ -290,9 +294,9 @@ class Stack(Model):
             parts.append(AllFeatures(Linear.restore(record.record("structure"))) if features else build(record))
         model = cls(*parts, hidden=structure.integer("hidden") if structure.has("hidden") else 0)
         if not model.hidden:
-            return model._assembled(NONE)
+            return model._assembled()
         inputs = structure.records("inputs")
         mean, scale = (np.array([entry.number(key) for entry in inputs]) for key in ("mean", "scale"))
         if len(inputs) != len(model._labels()):
             structure.fail("inputs", f"{len(model._labels())} of them, one for each part")
-        return model._with(spread=(mean, scale))._assembled(NONE)
+        return model._with(spread=(mean, scale))._assembled()

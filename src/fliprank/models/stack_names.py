@@ -1,4 +1,4 @@
-"""The names of a stack's parameters: those of its parts, told apart where two parts have the same.
+"""The names of a stack's parameters: those of its parts, with a prefix where two parts have the same name.
 
 >>> one, other = Parameters.of({"k": 1.2, "b": 0.75}), Parameters.of({"k": 1.2, "title.w": 1.0})
 >>> joined(["bm25", "bm25f"], [one, other], Parameters.of({"bm25.weight": 1.0})).names
@@ -17,7 +17,7 @@ __all__ = ["joined", "unique"]
 
 
 def unique(labels: list[str]) -> list[str]:
-    """Those that occur more than once, numbered.
+    """The labels, with a number after those that occur more than once.
 
     >>> unique(["bm25", "pagerank", "bm25"])
     ['bm25.1', 'pagerank', 'bm25.2']
@@ -32,7 +32,7 @@ def unique(labels: list[str]) -> list[str]:
 def joined(kinds: list[str], parts: list[Parameters], top: Parameters) -> Parameters:
     """The parameters of the parts, then those on top; what was fixed or shared stays so.
 
-    A name that two parts have, be it of a parameter or of a shared value, gets the part's kind before it.
+    A name that two parts have, whether of a parameter or of a shared value, gets the part's kind as a prefix.
     """
     often = Counter(name for params in parts for name in {*params.names, *params.free_names})
     names: list[str] = []

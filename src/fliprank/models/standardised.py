@@ -1,16 +1,16 @@
 """Models of standardised features: what the linear model and the network have in common.
 
-Rows are worked on in chunks that depend on their number alone, so that sums are the same with any number of threads.
-Within a chunk, `load_tile` brings some rows at a time into the cache: centred, in float64, and turned, so that kernels
-add up many rows at once, each in the same order of features. Equal rows then have equal scores, to the last bit, in any
-set of candidates: a library's matrix product does not promise that.
+Rows are processed in chunks whose number depends on the number of rows alone, so that sums are the same with any
+number of threads. Within a chunk, `load_tile` brings some rows at a time into the cache: centred, in float64 and
+transposed, so that kernels add up many rows at once, each in the same order of features. Equal rows then have equal
+scores, to the last bit, in any set of candidates: a library's matrix product does not promise that.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -35,10 +35,14 @@ TILE = 128
 class StandardisedModel(Model):
     """A model of features. It is prepared on its training rows, and from then on takes the same features only."""
 
+    needs: ClassVar[frozenset[str]] = frozenset({"features"})
     scaler: Scaler | None = field(default=None, kw_only=True)
 
     def prepared(self, train: Candidates, rng: Seed) -> Self:
-        """With the scaler of these training rows, and small random weights."""
+        """With the scaler of these training rows and small random weights, unless it has them."""
+        if self.scaler is not None:
+            self.scaler.matrix(train)  # rows with other features are an error now
+            return self
         return self._scaled(Scaler.of(train)).initialised(rng)
 
     @property
@@ -51,17 +55,16 @@ class StandardisedModel(Model):
 
     def _scaled(self, scaler: Scaler) -> Self:
         names = tuple(self.parameter_names(scaler.names))
-        same = self.params.names == names  # keep what was fixed or shared
-        params = self.params if same else Parameters(names, np.zeros(len(names)))
-        return replace(self, scaler=scaler, params=params)
+        return replace(self, scaler=scaler, params=Parameters(names, np.zeros(len(names))))
 
-    def _scaler(self) -> Scaler:
+    def fitted_scaler(self) -> Scaler:
+        """The scaler; raises if the model has seen no rows yet."""
         if self.scaler is None:
             raise UsageError(f"this {self.kind} model knows no features yet: train it, or call prepared(train, rng)")
         return self.scaler
 
     def structure(self) -> dict[str, Any]:
-        scaler = self._scaler()
+        scaler = self.fitted_scaler()
         columns = zip(scaler.names, scaler.mean.tolist(), scaler.scale.tolist(), strict=True)
         return {"features": [{"name": name, "mean": mean, "scale": scale} for name, mean, scale in columns]}
 
@@ -77,7 +80,7 @@ class StandardisedModel(Model):
 
 
 def chunks_of(rows: int) -> int:
-    """How many chunks this many rows are worked on in."""
+    """The number of chunks in which this many rows are processed."""
     return max(1, min(MOST_CHUNKS, rows // CHUNK))
 
 

@@ -1,14 +1,14 @@
 """Models of term statistics: what BM25F and the language models have in common.
 
-Such a model knows its fields, and of each what it must know of the collection (its average length); both are settled by
-the training rows where the user leaves them open, and travel inside the model. `term_rows` gives the arrays that
-kernels read: counted once for each `Candidates` and kept in its memo. Rows are worked on in chunks that depend on their
-number alone, so that sums are the same with any number of threads.
+Such a model knows its fields and, for each field, what it needs to know about the collection (its average length). Both
+come from the training rows where the user leaves them open, and both are saved with the model. `term_rows` gives the
+arrays that kernels read: they are built once per `Candidates` and kept in its memo. Rows are processed in chunks whose
+number depends on the number of rows alone, so that sums are the same with any number of threads.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,15 +17,18 @@ from fliprank.arrays import Floats, Ints, Matrix, frozen
 from fliprank.data.candidates import Candidates
 from fliprank.data.term_statistics import TermStatistics
 from fliprank.errors import InputError, UsageError
+from fliprank.kernels import kernel
 from fliprank.models.folder import Record
-from fliprank.models.standardised import chunks_of
 
 __all__ = [
     "Lines",
-    "TermRows",
+    "Place",
+    "at",
     "average_lengths",
     "field_columns",
     "field_names",
+    "hstack_lines",
+    "no_lines",
     "restored_fields",
     "statistics_of",
     "term_rows",
@@ -33,33 +36,38 @@ __all__ = [
 
 
 class Lines(NamedTuple):
-    """What kernels read: For each query term `times`, how often it stands in its query, and `weight`, idf x times."""
+    """What kernels read. A row owns lines `starts[row]:starts[row + 1]` of `tf`: one per query term, from `first_term`.
 
-    offsets: Ints
-    term_offsets: Ints
+    A column of `tf`, `length` and `background` (P(t|C), for language models) is a field. A column of `weight` belongs
+    to one text function and says how much it counts each query term: BM25 by idf x times in the query, a language
+    model by the times in the query, 0 where it leaves the term out.
+    """
+
+    first_term: Ints
     weight: Floats
-    times: Floats
+    background: Floats
     starts: Ints
     tf: Matrix
     length: Matrix
 
 
-@dataclass(frozen=True, eq=False)
-class TermRows:
-    """Term statistics of some fields. Chunk c is rows `cuts[c]:cuts[c + 1]`, the first of them of query `query[c]`."""
+class Place(NamedTuple):
+    """Where a text function finds its own: its first entry of theta, its column of `weight`, its columns of fields."""
 
-    lines: Lines
-    cuts: Ints
-    query: Ints
+    theta: int
+    weight: int
+    column: int
+    fields: int
 
-    @property
-    def chunks(self) -> int:
-        """How many there are."""
-        return len(self.query)
+
+@kernel
+def at(first: int, offset: int) -> int:
+    """The index first + offset, unsigned: Numba then does not ask, at every access, whether it counts from the end."""
+    return np.uint64(first + offset)  # type: ignore[return-value]
 
 
 def statistics_of(candidates: Candidates) -> TermStatistics:
-    """The term statistics of these candidates: an error where there are none, or where they are of other rows."""
+    """The term statistics of these candidates; raises if there are none, or if they belong to other rows."""
     terms = candidates.terms
     if terms is None:
         raise InputError(
@@ -80,39 +88,57 @@ def statistics_of(candidates: Candidates) -> TermStatistics:
     return terms
 
 
-def term_rows(candidates: Candidates, fields: tuple[str, ...], joined: bool = False) -> TermRows:
-    """The statistics of these fields, in this order; `joined`: of these as one field, tf and length added up."""
+def term_rows(candidates: Candidates, fields: tuple[str, ...], joined: bool = False) -> Lines:
+    """The statistics of these fields, in this order; `joined`: as one field, with tf and lengths added up."""
     key = ("term rows", fields, joined)
     if key not in candidates.memo:
         candidates.memo[key] = _term_rows(candidates, statistics_of(candidates), fields, joined)
-    found: TermRows = candidates.memo[key]
+    found: Lines = candidates.memo[key]
     return found
 
 
-def _term_rows(candidates: Candidates, terms: TermStatistics, fields: tuple[str, ...], joined: bool) -> TermRows:
+def _term_rows(candidates: Candidates, terms: TermStatistics, fields: tuple[str, ...], joined: bool) -> Lines:
     columns = field_columns(terms, fields)
     tf, length = terms.tf, terms.length
     if fields != terms.fields:
         tf, length = tf[:, columns], length[:, columns]
     if joined and len(fields) != 1:
         tf, length = tf.sum(axis=1, keepdims=True), length.sum(axis=1, keepdims=True)
-    rows, chunks = len(candidates), chunks_of(len(candidates))
-    cuts = rows * np.arange(chunks + 1) // chunks
-    query = np.searchsorted(candidates.offsets, cuts[:-1], "right") - 1
-    lines = Lines(
-        candidates.offsets,
-        terms.offsets,
-        frozen(terms.idf * terms.count, np.float64),
-        terms.count,
+    if "first term" not in candidates.memo:
+        candidates.memo["first term"] = frozen(np.repeat(terms.offsets[:-1], candidates.sizes), np.int64)
+    return Lines(
+        candidates.memo["first term"],
+        frozen((terms.idf * terms.count)[:, None], np.float64),
+        frozen(np.empty((0, tf.shape[1])), np.float64),
         terms.starts,
         frozen(tf, np.float32),
         frozen(length, np.float32),
     )
-    return TermRows(lines, frozen(cuts, np.int64), frozen(query, np.int64))
+
+
+def no_lines() -> Lines:
+    """For kernels that read term statistics where there are none to read."""
+    empty, ints = np.empty((0, 0)), frozen([], np.int64)
+    floats, singles = frozen(empty, np.float64), frozen(empty, np.float32)
+    return Lines(ints, floats, floats, ints, singles, singles)
+
+
+def hstack_lines(parts: Sequence[Lines]) -> Lines:
+    """The lines of several text functions side by side: the columns of one function, then those of the next."""
+    if len(parts) == 1:
+        return parts[0]
+    terms = len(parts[0].weight)
+    filled = [part.background if len(part.background) else np.zeros((terms, part.tf.shape[1])) for part in parts]
+    return parts[0]._replace(
+        weight=frozen(np.hstack([part.weight for part in parts]), np.float64),
+        background=frozen(np.hstack(filled), np.float64),
+        tf=frozen(np.hstack([part.tf for part in parts]), np.float32),
+        length=frozen(np.hstack([part.length for part in parts]), np.float32),
+    )
 
 
 def field_columns(terms: TermStatistics, fields: tuple[str, ...]) -> list[int]:
-    """Where these fields stand; an error that names those that are missing."""
+    """The columns of these fields; the error names those that are missing."""
     missing = [name for name in fields if name not in terms.fields]
     if missing:
         raise InputError(
@@ -136,7 +162,7 @@ def average_lengths(train: Candidates, fields: tuple[str, ...], joined: bool) ->
 
 
 def restored_fields(structure: Record) -> tuple[tuple[str, ...], list[Record]]:
-    """The fields of a saved model, and what it says of each."""
+    """The fields of a saved model, and what the file says about each."""
     records = structure.records("fields")
     if not records:
         structure.fail("fields", "at least one field")

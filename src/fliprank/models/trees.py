@@ -1,8 +1,8 @@
 """Gradient-boosted trees: score = the sum over trees of the value of the leaf that a row falls into.
 
-LightGBM grows them (extra `gbm`), by a call of its own: `Trees(...).grown(train, valid)`. They are kept as plain rows
-of model.json, one a node, that a person can read, and scored by a kernel here: LightGBM is not needed to rank, and no
-file of its own format is trusted. A stage of a cascade may be one; it has no parameters for an optimizer to move.
+LightGBM grows them (extra `gbm`), by a call of its own: `Trees(...).grown(train, valid)`. In model.json they are plain
+lines, one per node, that a person can read, and a kernel here computes the scores: LightGBM is not needed to rank, and
+no file in its own format is trusted. Trees may be a stage of a cascade; they have no parameters for a method to move.
 
 >>> nodes = [{"feature": "bm25", "at_most": 7.5, "above": 2}, {"value": -1.0}, {"value": 0.5}]
 >>> rows = Candidates.of([0, 1], features=[[7.0], [8.0]], feature_names=["bm25"])
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,22 +34,37 @@ Judge = Callable[[Floats], float]
 Node = Mapping[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Forest:
-    """All nodes of all trees. `feature` is -1 for a leaf; a row goes to the next node, or, above `number`, to `above`.
+LEAF = -1
+"""Stands in the place of a feature where a node is a leaf."""
 
-    For a leaf `number` is its value. `above` counts from the first node of all; tree t begins at `roots[t]`.
+
+class Nodes(NamedTuple):
+    """All nodes of all trees; tree t begins at `roots[t]`.
+
+    From a node, a row goes on to the next node if its `feature` is at most `number`, else to the node `above`, counted
+    from the first node of the first tree. The `feature` of a leaf is LEAF, and `number` is its value.
     """
 
-    names: tuple[str, ...]
     roots: Ints
     feature: Int32s
     number: Floats
     above: Int32s
 
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """The nodes of all trees, whose features are numbers of `names`."""
+
+    names: tuple[str, ...]
+    nodes: Nodes
+
+    def __len__(self) -> int:
+        """How many trees there are."""
+        return len(self.nodes.roots)
+
     @classmethod
     def of(cls, trees: Iterable[Sequence[Node]]) -> Forest:
-        """From nodes as model.json has them: {"feature", "at_most", "above"} or {"value"}; checked to be trees."""
+        """From nodes as in model.json, {"feature", "at_most", "above"} or {"value"}; raises if they are not trees."""
         roots: list[int] = []
         feature: list[int] = []
         number: list[float] = []
@@ -65,45 +80,47 @@ class Forest:
                     raise InputError(f"tree {t}: nothing leads to node {i}")
                 leaf = "value" in node
                 number.append(float(node["value" if leaf else "at_most"]))
-                feature.append(-1 if leaf else places.setdefault(str(node["feature"]), len(places)))
+                feature.append(LEAF if leaf else places.setdefault(str(node["feature"]), len(places)))
                 above.append(0 if leaf else first + int(node["above"]))
                 if leaf:
                     continue
-                if not i + 1 < int(node["above"]) < count:  # forward only: a row's way ends
+                if not i + 1 < int(node["above"]) < count:  # forward only, so that every path ends
                     raise InputError(f"tree {t}, node {i}: 'above' is {node['above']}, not a node after {i + 1}")
                 entered[i + 1] += 1
                 entered[int(node["above"])] += 1
-            if not count or feature[-1] >= 0 or entered.max() > 1:
-                raise InputError(f"tree {t} is no tree: a way in it has no end, or two ways meet")
-        return cls(
-            tuple(places),
+            if not count or feature[-1] != LEAF or entered.max() > 1:
+                raise InputError(f"tree {t} is no tree: a path in it has no end, or two paths meet")
+        nodes = Nodes(
             frozen(np.array(roots, np.int64), np.int64),
             frozen(np.array(feature, np.int32), np.int32),
             frozen(np.array(number, np.float64), np.float64),
             frozen(np.array(above, np.int32), np.int32),
         )
+        return cls(tuple(places), nodes)
 
     def trees(self) -> list[list[dict[str, Any]]]:
         """The nodes as `of` takes them."""
-        ends = [*self.roots.tolist()[1:], len(self.number)]
-        feature, number, above = self.feature.tolist(), self.number.tolist(), self.above.tolist()
+        roots, feature, number, above = (array.tolist() for array in self.nodes)
+        ends = [*roots[1:], len(number)]
         return [
             [
                 {"value": number[i]}
-                if feature[i] < 0
+                if feature[i] == LEAF
                 else {"feature": self.names[feature[i]], "at_most": number[i], "above": above[i] - first}
                 for i in range(first, end)
             ]
-            for first, end in zip(self.roots.tolist(), ends, strict=True)
+            for first, end in zip(roots, ends, strict=True)
         ]
 
 
 @register
 @dataclass(frozen=True, eq=False)
 class Trees(Model):
-    """A LightGBM ranker. The fields are how to grow it; `settings` are any others of LightGBM's own parameters."""
+    """A LightGBM ranker. The fields say how to grow it; `settings` has any other parameters of LightGBM."""
 
     kind: ClassVar[str] = "trees"
+    summary: ClassVar[str] = "gradient-boosted trees of the features, grown by LightGBM"
+    needs: ClassVar[frozenset[str]] = frozenset({"features"})
     rounds: int = 500
     leaves: int = 31
     rate: float = 0.1
@@ -118,9 +135,10 @@ class Trees(Model):
     def grown(
         self, train: Candidates, valid: Candidates | None = None, judge: Judge | None = None, seed: int = 0
     ) -> Self:
-        """Grown on `train` (unlabelled rows count as label 0), with as many trees as are best on `valid`.
+        """Grown on `train` (unlabelled rows count as label 0), with the number of trees that is best on `valid`.
 
-        `judge` gives the measure of scores of `valid`, higher is better; without it LightGBM's own nDCG@10 decides.
+        `judge` gives the measure of the scores of `valid`, where larger is better; without it, LightGBM's own nDCG@10
+        decides.
         """
         try:
             import lightgbm
@@ -152,7 +170,7 @@ class Trees(Model):
             if forest.names
             else np.empty((len(candidates), 0), np.float32)
         )
-        return _leaf_sums(rows, forest.roots, forest.feature, forest.number, forest.above)
+        return _leaf_sums(rows, forest.nodes)
 
     def pullback(self, candidates: Candidates, dscores: ArrayLike) -> Floats:
         raise UsageError(
@@ -174,23 +192,23 @@ class Trees(Model):
 
 
 def _checked(node: Record) -> Node:
-    """A node of a file."""
+    """A node from a file, with its parts checked."""
     if node.has("value"):
         return {"value": node.number("value")}
     return {"feature": node.text("feature"), "at_most": node.number("at_most"), "above": node.integer("above")}
 
 
 def _dataset(lightgbm: Any, rows: Candidates) -> Any:
-    """Queries without rows are left out: LightGBM's groups have none."""
+    """The rows as LightGBM takes them; queries without rows are left out, since it has no empty groups."""
     labels, sizes = np.nan_to_num(rows.labels), rows.sizes
     if (wrong := (labels < 0) | (labels != np.floor(labels))).any():
         raise InputError(f"LightGBM takes labels 0, 1, 2, ...; there is a label {labels[wrong][0]:g}")
-    names = [f"f{k}" for k in range(len(rows.feature_names))]  # its own names allow less than ours
+    names = [f"f{k}" for k in range(len(rows.feature_names))]  # LightGBM does not allow every name that we do
     return lightgbm.Dataset(feature_matrix(rows), labels, group=sizes[sizes > 0], feature_name=names)
 
 
 def _preorder(root: dict[str, Any], names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The nodes of one of LightGBM's trees: each is followed by the part where its feature is at most the number."""
+    """The nodes of one of LightGBM's trees: each is followed by the branch where its feature is at most the number."""
     out: list[dict[str, Any]] = []
     waiting: list[tuple[dict[str, Any], int]] = [(root, -1)]
     while waiting:
@@ -209,15 +227,15 @@ def _preorder(root: dict[str, Any], names: tuple[str, ...]) -> list[dict[str, An
 
 
 @parallel_kernel
-def _leaf_sums(features: Matrix, roots: Ints, feature: Int32s, number: Floats, above: Int32s) -> Floats:
-    rows = len(features)
+def _leaf_sums(features: Matrix, nodes: Nodes) -> Floats:
+    rows, (roots, feature, number, above) = len(features), nodes
     out = np.zeros(rows)
     chunks = (rows + 63) // 64
     for c in prange(chunks):
-        for t in range(len(roots)):  # a tree at a time: its nodes stay in the cache for some rows
+        for t in range(len(roots)):  # one tree at a time: its nodes stay in the cache for all rows of the chunk
             for row in range(64 * c, min(64 * c + 64, rows)):
                 node = roots[t]
-                while feature[node] >= 0:
+                while feature[node] != LEAF:
                     node = node + 1 if features[row, feature[node]] <= number[node] else np.int64(above[node])
                 out[row] += number[node]
     return out

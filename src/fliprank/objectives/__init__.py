@@ -1,4 +1,4 @@
-"""Smooth objectives to train on: one shape for all of them, value and exact gradient by score; names that round-trip.
+"""Smooth objectives to train on: each gives a value and its exact gradient by score, and has a name that round-trips.
 
 >>> from fliprank.data.candidates import Candidates
 >>> rows = Candidates.of(labels=[2, 0, 1], qid=["a", "a", "b"])
@@ -8,23 +8,29 @@ array([0.659957, 0.      ])
 
 from fliprank.objectives.base import REGISTRY, Objective
 from fliprank.objectives.lambdarank import LambdaRank
+from fliprank.objectives.logistic import Logistic
 from fliprank.objectives.mse import MSE
 from fliprank.objectives.names import parse_objective
 from fliprank.objectives.rank_distribution import rank_distribution
 from fliprank.objectives.ranknet import RankNet
-from fliprank.objectives.reciprocal import SoftAP, SoftRR
-from fliprank.objectives.softrank import SoftNDCG, SoftP, SoftRecall
+from fliprank.objectives.softap import SoftAP
+from fliprank.objectives.softndcg import SoftNDCG
+from fliprank.objectives.softp import SoftP, SoftRecall
+from fliprank.objectives.softrank import SoftRank
+from fliprank.objectives.softrr import SoftRR
 
 __all__ = [
     "MSE",
     "REGISTRY",
     "LambdaRank",
+    "Logistic",
     "Objective",
     "RankNet",
     "SoftAP",
     "SoftNDCG",
     "SoftP",
     "SoftRR",
+    "SoftRank",
     "SoftRecall",
     "parse_objective",
     "rank_distribution",

@@ -1,17 +1,19 @@
 """What an objective is: a smooth function of the scores, its exact gradient, and a name that round-trips.
 
-An objective is a frozen dataclass; its fields are its parameters, written as `name(field=value, ...)@cutoff`. It values
-each query and pulls at each score; models turn the pull on scores into a pull on parameters (SoftRank, eq. 16).
+An objective is a frozen dataclass; its fields are its parameters, written as `name(field=value, ...)@cutoff`. It gives
+each query a value and each score a gradient; models turn the gradient by score into one by parameter (SoftRank, eq.
+16).
 
-An unjudged row counts as label 0. A query that tells nothing (one document, all gains equal, nothing relevant)
-contributes 0 and pulls at nothing.
+An unjudged row counts as label 0. A query that carries no information (one document, all gains equal, nothing relevant)
+has value 0 and gradient 0. The value of a query never depends on the other queries, so the queries of a data set can be
+evaluated in parts, wherever they are: `take` gives the objective for a part.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,9 +45,9 @@ class Objective(Named, ABC):
 
     @abstractmethod
     def evaluate(self, scores: Floats, candidates: Candidates, share: Floats) -> tuple[Floats, Floats]:
-        """Each query's value, and the gradient of the sum of share x value with respect to the scores.
+        """The value of each query, and the gradient of the sum of share x value with respect to the scores.
 
-        A query whose share is 0 gets its value and no gradient, which is cheaper.
+        A query whose share is 0 gets its value but no gradient, which is cheaper.
         """
 
     def value_and_grad(
@@ -53,7 +55,7 @@ class Objective(Named, ABC):
     ) -> tuple[float, Floats]:
         """The weighted mean over queries, and its gradient with respect to the scores.
 
-        `weights` are one a query, equal by default, and are scaled to add up to 1.
+        `weights` has one weight per query (equal by default); they are scaled to add up to 1.
         """
         share = _shares(weights, candidates)
         values, gradient = self.evaluate(_checked(scores, candidates), candidates, share)
@@ -62,6 +64,17 @@ class Objective(Named, ABC):
     def per_query(self, scores: ArrayLike, candidates: Candidates) -> Floats:
         """The value of each query."""
         return self.evaluate(_checked(scores, candidates), candidates, np.zeros(candidates.queries))[0]
+
+    def at(self, progress: float) -> Self:
+        """The objective at this progress of the training, from 0 (start) to 1 (end): by default always the same."""
+        return self
+
+    def take(self, rows: ArrayLike) -> Self:
+        """The same objective for candidates that consist of just these rows: rising row numbers of the whole.
+
+        Only an objective with a parameter per row differs from the whole's.
+        """
+        return self
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -73,7 +86,7 @@ class Objective(Named, ABC):
 
 
 def one_of(objective: Objective, field: str, *options: str) -> None:
-    """An error that names the options where the field is none of them."""
+    """Raises an error that lists the options if the field is none of them."""
     if (value := getattr(objective, field)) not in options:
         raise UsageError(f"{objective.name}({field}={value!r}): {field} is one of {', '.join(map(repr, options))}")
 
@@ -96,6 +109,6 @@ def _shares(weights: ArrayLike | None, candidates: Candidates) -> Floats:
     if given.shape != (candidates.queries,):
         raise UsageError(f"weights of shape {given.shape} for {candidates.queries} queries")
     if not np.isfinite(given).all() or (given < 0).any() or (given.size and given.sum() == 0):
-        raise UsageError("weights of queries are finite, not below 0, and not all 0")
+        raise UsageError("weights of queries must be finite, not below 0, and not all 0")
     out: Floats = given / given.sum()
     return out

@@ -1,4 +1,4 @@
-"""How a rank is discounted in training, which need not be how it is in the test (SoftRank, section 4.7, Figure 5).
+"""How a rank is discounted in training, which need not be the discount of the test (SoftRank, section 4.7, Figure 5).
 
 "log2" is NDCG's own curve, c(r) = 1 / log2(2 + r), ranks r from 0. A number alpha from -1 to 1 bends it: for N rows
 
@@ -8,8 +8,8 @@
     between       (1 - |alpha|) x the line + |alpha| x the curve on that side
 
 so that the curves run from the mirror image (top) through the line to NDCG's (bottom), as in Figure 5. Documents that
-are not among the rows, which only the best possible ranking counts, are discounted by c. A tuple is any falling
-discount by rank, 0 beyond its end.
+are not among the rows, which only the best possible ranking counts, are discounted by c. A tuple is any discount
+by rank that does not rise, 0 beyond its end.
 
 >>> discount_of(0.0, np.arange(3), np.full(3, 3))
 array([1.  , 0.75, 0.5 ])
@@ -24,7 +24,8 @@ import numpy as np
 from fliprank.arrays import Floats, Ints
 from fliprank.errors import UsageError
 from fliprank.kernels import kernel
-from fliprank.objectives.exponential_sum import expected_by_nodes
+from fliprank.objectives.contests import Contests
+from fliprank.objectives.exponential_sum import Sum, expected_by_nodes
 
 __all__ = ["Discount", "alpha_of", "checked_discount", "discount_of", "expected_on_curve"]
 
@@ -32,7 +33,7 @@ Discount: TypeAlias = str | float | tuple[float, ...]
 
 
 def checked_discount(discount: Discount, objective: str) -> Discount:
-    """The discount, a list or array as a tuple; an error where it is none."""
+    """The discount, a list or array as a tuple; raises if it can't be used."""
     if isinstance(discount, str):
         if discount != "log2":
             raise UsageError(f"{objective}(discount={discount!r}): 'log2', a number from -1 to 1, or a tuple by rank")
@@ -50,7 +51,7 @@ def checked_discount(discount: Discount, objective: str) -> Discount:
 
 
 def alpha_of(discount: Discount) -> float | None:
-    """How far the discount is bent; None where it is given by rank."""
+    """How far the discount is bent; None if it is given by rank."""
     return None if isinstance(discount, tuple) else 1.0 if discount == "log2" else float(discount)
 
 
@@ -75,25 +76,16 @@ def _bent(alpha: float, rank: Ints, size: Ints) -> Floats:
 
 @kernel
 def expected_on_curve(
-    alpha: float,
-    size: int,
-    pi: Floats,
-    count: int,
-    sure: int,
-    beaten: int,
-    z: Floats,
-    weight: Floats,
-    slope: Floats,
-    want: bool,
+    alpha: float, size: int, contests: Contests, count: int, sure: tuple[int, int], curve: Sum, want: bool
 ) -> float:
-    """E[discount] on the curve bent by alpha, of a document that is sure to lose to `sure` others and to beat `beaten`.
+    """E[discount] on the curve bent by alpha, of a document that surely loses to `sure[0]` others and beats `sure[1]`.
 
     The line needs no more than the expected rank. The mirrored curve discounts the number of documents that j beats,
-    which is a sum of contests just as its rank is. `pi` is turned round in that case; `slope` is by the pi given.
+    which is a sum of contests just as its rank is. `pi` is reversed in that case; `slope` is by the pi given.
     """
-    end, bend = 1.0 / np.log2(size + 1.0), abs(alpha)
+    end, bend, pi, slope = 1.0 / np.log2(size + 1.0), abs(alpha), contests.pi, contests.slope
     line = (1.0 - bend) * (1.0 - end) / max(size - 1, 1)
-    rank = float(sure)
+    rank = float(sure[0])
     for i in range(count):
         rank += pi[i]
     expected = 1.0 - bend - line * rank
@@ -101,9 +93,9 @@ def expected_on_curve(
         for i in range(count):
             pi[i] = 1.0 - pi[i]
         # Among the contests is j's own, which now counts as one that j wins.
-        expected += bend * (1.0 + end - expected_by_nodes(pi, count, beaten - 1, z, weight, slope, want))
+        expected += bend * (1.0 + end - expected_by_nodes(pi, count, sure[1] - 1, curve, slope, want))
     elif alpha > 0.0:
-        expected += bend * expected_by_nodes(pi, count, sure, z, weight, slope, want)
+        expected += bend * expected_by_nodes(pi, count, sure[0], curve, slope, want)
     else:
         slope[:count] = 0.0
     for i in range(count):  # twice reversed for the mirrored curve: it is subtracted, and by 1 - pi

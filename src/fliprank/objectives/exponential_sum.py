@@ -16,8 +16,8 @@ it. For 1/log2(2 + r) and 1e-6, M is 9 for 64 documents and 15 for 2048.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
@@ -25,9 +25,10 @@ from scipy.optimize import nnls
 from fliprank.arrays import Floats, Ints, frozen
 from fliprank.data.csr import bounds
 from fliprank.errors import UsageError
+from fliprank.kernels import kernel
 from fliprank.objectives.kernels import fast_kernel
 
-__all__ = ["CURVES", "ExponentialSum", "Nodes", "checked_tol", "expected_by_nodes", "exponential_sum", "nodes_of"]
+__all__ = ["CURVES", "Nodes", "Sum", "checked_tol", "expected_by_nodes", "exponential_sum", "nodes_of", "sum_of"]
 
 CURVES: dict[str, Callable[[Floats], Floats]] = {
     "log2": lambda r: 1 / np.log2(2.0 + r),
@@ -42,19 +43,23 @@ TOGETHER = 3
 """Kernels take this many nodes at a time, with one division for all of them."""
 
 
-@dataclass(frozen=True, eq=False)
-class ExponentialSum:
-    """sum of weight x z^r. Both arrays are filled up with nodes of weight 0 to a multiple of three."""
+class Sum(NamedTuple):
+    """sum of weight x z^r, the largest z first; nodes of weight 0 fill it up to a multiple of three.
+
+    Terms below `least` do not count within the tolerance.
+    """
 
     z: Floats
     weight: Floats
+    least: float
 
 
 @lru_cache(maxsize=256)
-def exponential_sum(curve: str, size: int, tol: float) -> ExponentialSum:
+def exponential_sum(curve: str, size: int, tol: float) -> Sum:
     """The shortest sum found that equals the curve, for ranks from 0 to size - 1, to a relative error below `tol`."""
+    least = 1e-3 * tol * float(CURVES[curve](np.array(size - 1.0)))
     if curve == "reciprocal" and size <= 16:
-        return _padded(*_gauss_legendre((size + 1) // 2))
+        return _sum(*_gauss_legendre((size + 1) // 2), least)
     middle = np.geomspace(1, max(size - 1, 1), 200).round()
     rank = np.unique(np.concatenate([np.arange(min(size, 64)), middle[middle < size]]))
     rate = np.geomspace(0.03 / size, STEEPEST, int(10 * np.log2(8 * size)))
@@ -72,11 +77,11 @@ def exponential_sum(curve: str, size: int, tol: float) -> ExponentialSum:
             best, least = (short, share), error
         if error < tol and (count % TOGETHER == 0 or count == len(components)):
             break
-    return _padded(*best)
+    return _sum(*best, least)
 
 
 def checked_tol(name: str, tol: float) -> None:
-    """An error where a tolerance is none that can be kept."""
+    """Raises if no sum of exponentials can keep this tolerance."""
     if not 1e-9 <= tol <= 0.01:
         raise UsageError(f"{name}(tol={tol!r}): tol is from 1e-9 to 0.01")
 
@@ -87,29 +92,31 @@ def _gauss_legendre(count: int) -> tuple[Floats, Floats]:
     return (x + 1) / 2, weight / 2
 
 
-def _padded(z: Floats, weight: Floats) -> ExponentialSum:
-    lack = -len(z) % TOGETHER
-    return ExponentialSum(
-        frozen(np.pad(z, (0, lack), constant_values=1.0), np.float64), frozen(np.pad(weight, (0, lack)), np.float64)
-    )
+def _sum(z: Floats, weight: Floats, least: float) -> Sum:
+    falling, lack = np.argsort(-z), -len(z) % TOGETHER
+    padded = np.pad(z[falling], (0, lack), constant_values=1.0), np.pad(weight[falling], (0, lack))
+    return Sum(frozen(padded[0], np.float64), frozen(padded[1], np.float64), least)
 
 
-@dataclass(frozen=True, eq=False)
-class Nodes:
+class Nodes(NamedTuple):
     """The sums for queries of several sizes, end to end: query q has nodes `first[q]` to `last[q] - 1`."""
 
     first: Ints
     last: Ints
     z: Floats
     weight: Floats
+    least: Floats
 
-    @property
-    def arrays(self) -> tuple[Ints, Ints, Floats, Floats]:
-        return self.first, self.last, self.z, self.weight
+
+@kernel
+def sum_of(nodes: Nodes, q: int) -> Sum:
+    """The sum of query q."""
+    first, last = nodes.first[q], nodes.last[q]
+    return Sum(nodes.z[first:last], nodes.weight[first:last], nodes.least[q])
 
 
 def nodes_of(curve: str, sizes: Ints, tol: float) -> Nodes:
-    """One sum for each power of two that the sizes need."""
+    """One sum per power of two that the sizes need."""
     powers = np.maximum(np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.int64), 3)
     kinds, which = np.unique(powers, return_inverse=True)
     sums = [exponential_sum(curve, 1 << int(power), tol) for power in kinds]
@@ -119,6 +126,7 @@ def nodes_of(curve: str, sizes: Ints, tol: float) -> Nodes:
         frozen(limits[1:][which], np.int64),
         frozen(np.concatenate([np.empty(0), *(s.z for s in sums)]), np.float64),
         frozen(np.concatenate([np.empty(0), *(s.weight for s in sums)]), np.float64),
+        frozen(np.array([s.least for s in sums] or [0.0])[which], np.float64),
     )
 
 
@@ -126,13 +134,13 @@ NEGLIGIBLE = 1e-17
 
 
 @fast_kernel
-def expected_by_nodes(pi: Floats, count: int, sure: int, z: Floats, weight: Floats, slope: Floats, want: bool) -> float:
+def expected_by_nodes(pi: Floats, count: int, sure: int, curve: Sum, slope: Floats, want: bool) -> float:
     """sum of weight_m x the product over contests of 1 - pi (1 - z_m): E[D(rank)] of a document that `sure` others
     beat for certain and that loses contest i < count with probability pi[i].
 
     Where wanted, slope[i] becomes its derivative with respect to pi[i], by dividing factor i out of the products.
     """
-    total = 0.0
+    total, z, weight = 0.0, curve.z, curve.weight
     if want:
         slope[:count] = 0.0
     for m in range(0, len(z), 3):

@@ -25,7 +25,7 @@ GAINS: dict[str, Callable[[Floats], Floats]] = {
 
 
 def labels_of(candidates: Candidates) -> Floats:
-    """The label of each row, 0 where it is unjudged."""
+    """The label of each row, 0 if it is unjudged."""
     if "objective labels" not in candidates.memo:
         candidates.memo["objective labels"] = frozen(np.nan_to_num(candidates.labels, nan=0.0), np.float64)
     labels: Floats = candidates.memo["objective labels"]

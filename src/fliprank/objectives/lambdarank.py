@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -32,11 +32,16 @@ from fliprank.objectives.smooth import softplus
 
 __all__ = ["LambdaRank"]
 
+FIRST = 0
+"""`Law.above` of a measure that pays the first relevant document only: none stands above it."""
+
+ANY, COUNT = int(Above.ANY), int(Above.COUNT)
+
 
 @register
 @dataclass(frozen=True, eq=False)
 class LambdaRank(Objective):
-    """The cost of pairs in the wrong order, each weighed by what the measure would change if the two swapped ranks.
+    """The cost of pairs in the wrong order, each weighted by what the measure would change if the two swapped ranks.
 
     Sum over pairs of different labels of |change| x log(1 + e^(-sigma (s1 - s2))), the changes held fixed at the
     current ranks: the gradient is exact for this cost as long as no two documents swap. `sigma` scales the scores.
@@ -62,49 +67,69 @@ class LambdaRank(Objective):
 
     def evaluate(self, scores: Floats, candidates: Candidates, share: Floats) -> tuple[Floats, Floats]:
         law = self.target().law_for(candidates)
-        if law.ranks != Ranks.ALL or law.above not in (Above.ANY, Above.COUNT, 0):
+        if law.ranks != Ranks.ALL or law.above not in (Above.ANY, Above.COUNT, FIRST):
             raise UsageError(f"lambdarank can't weigh pairs by {self.target()}: a swap changes other documents' ranks")
         order = order_rows(scores, candidates.offsets, candidates.docids)
-        labels, entries = labels_of(candidates), candidates.judgements.entry_of_row
-        of_law = (law.gain, law.discount, law.limit, law.above)
-        return _lambdas(scores, labels, order, candidates.offsets, entries, *of_law, share, self.sigma)
+        rows = Rows(scores, labels_of(candidates), order, candidates.offsets, candidates.judgements.entry_of_row)
+        return _lambdas(rows, Swaps(law.gain, law.discount, law.begin, law.limit, law.above), share, self.sigma)
 
 
 @lru_cache
 def _measure(name: str, cutoff: int | None) -> RankMeasure:
     measure = parse_measure(name)
     if not isinstance(measure, RankMeasure):
-        raise UsageError(f"lambdarank can't weigh pairs by {measure}: its value is no sum over ranks")
+        raise UsageError(f"lambdarank can't weigh pairs by {measure}: its value is not a sum over ranks")
     return measure if cutoff is None else measure @ cutoff
 
 
+class Rows(NamedTuple):
+    """All rows, in ranked order within each query; `entry` is the judgement of each row, -1 if there is none."""
+
+    score: Floats
+    label: Floats
+    order: Ints
+    offsets: Ints
+    entry: Int32s
+
+
+class Swaps(NamedTuple):
+    """What a swap's change depends on: the `Law` of the measure."""
+
+    gain: Floats
+    discount: Floats
+    begin: Ints
+    limit: Ints
+    above: int
+
+
+class Prefixes(NamedTuple):
+    """By rank, from 0: the discount, and the relevant documents and their discounts up to there; and the ranks of the
+    first two relevant documents."""
+
+    at: Floats
+    relevant: Ints
+    collected: Floats
+    first: int
+    second: int
+
+
 @parallel_kernel
-def _lambdas(
-    scores: Floats,
-    labels: Floats,
-    order: Ints,
-    offsets: Ints,
-    entry_of_row: Int32s,
-    gain: Floats,
-    discount: Floats,
-    limit: Ints,
-    above: int,
-    share: Floats,
-    sigma: float,
-) -> tuple[Floats, Floats]:
-    values, gradient = np.zeros(len(offsets) - 1), np.zeros(len(scores))
+def _lambdas(rows: Rows, swaps: Swaps, share: Floats, sigma: float) -> tuple[Floats, Floats]:
+    """The cost of each query, and share x its gradient."""
+    offsets = rows.offsets
+    values, gradient = np.zeros(len(offsets) - 1), np.zeros(len(rows.score))
     for q in prange(len(offsets) - 1):
-        rows = order[offsets[q] : offsets[q + 1]]
-        size = len(rows)
-        own, label, score, pull = np.zeros(size), labels[rows], scores[rows], np.zeros(size)
+        ranked = rows.order[offsets[q] : offsets[q + 1]]
+        size = len(ranked)
+        own, label, score, pull = np.zeros(size), rows.label[ranked], rows.score[ranked], np.zeros(size)
         for r in range(size):
-            if entry_of_row[rows[r]] >= 0:
-                own[r] = gain[entry_of_row[rows[r]]]
-        at, relevant, collected, first, second = _prefixes(own, discount, limit[q])
+            if rows.entry[ranked[r]] >= 0:
+                own[r] = swaps.gain[rows.entry[ranked[r]]]
+        prefixes = _prefixes(own, swaps.discount[swaps.begin[q] :], swaps.limit[q])
         # Below the last rank that pays, no swap changes anything.
         deep = 0
         for r in range(size):
-            if at[r] != 0.0:
+            if prefixes.at[r] != 0.0:
                 deep = r + 1
         others, change, gap = np.empty(size, np.int64), np.empty(size), np.empty(size)
         for a in range(deep):
@@ -114,20 +139,15 @@ def _lambdas(
                 count += label[a] != label[b]
             for k in range(count):
                 b = others[k]
-                between = collected[b - 1] - collected[a]
-                counts = (relevant[a], relevant[b])
-                heads = (at[a], at[a])
-                if first >= a:
-                    heads = (at[first] if first < size else 0.0, at[min(b, second)])
                 up = 1.0 - 2.0 * (label[a] < label[b])
-                change[k] = up * abs(swap_change(above, own[a], own[b], at[a], at[b], counts, between, heads))
+                change[k] = up * abs(_swap_change(swaps.above, own, prefixes, a, b))
                 gap[k] = up * sigma * (score[b] - score[a])
             values[q] += _weighed(change, gap, count)
             for k in range(count):
                 pull[others[k]] += gap[k]
                 pull[a] -= gap[k]
         for r in range(size):
-            gradient[rows[r]] = pull[r] * sigma * share[q]
+            gradient[ranked[r]] = pull[r] * sigma * share[q]
     return values, gradient
 
 
@@ -143,9 +163,8 @@ def _weighed(change: Floats, gap: Floats, count: int) -> float:
 
 
 @kernel
-def _prefixes(own: Floats, discount: Floats, limit: int) -> tuple[Floats, Ints, Floats, int, int]:
-    """What a swap's change is read off: the discount at each rank (from 0), relevant documents and their discounts up
-    to there, and the ranks of the first two relevant ones."""
+def _prefixes(own: Floats, discount: Floats, limit: int) -> Prefixes:
+    """What the change of a swap is read from, for documents with these gains in ranked order."""
     size = len(own)
     at, relevant, collected = np.zeros(size), np.zeros(size, np.int64), np.zeros(size)
     count, total, first, second = 0, 0.0, size, size
@@ -159,34 +178,29 @@ def _prefixes(own: Floats, discount: Floats, limit: int) -> tuple[Floats, Ints, 
             elif count == 2:
                 second = r
         relevant[r], collected[r] = count, total
-    return at, relevant, collected, first, second
+    return Prefixes(at, relevant, collected, first, second)
 
 
 @kernel
-def swap_change(
-    above: int,
-    upper: float,
-    lower: float,
-    at_upper: float,
-    at_lower: float,
-    relevant: tuple[int, int],
-    between: float,
-    heads: tuple[float, float],
-) -> float:
-    """The change of the measure if two documents, gains `upper` and `lower`, swapped their ranks.
+def _swap_change(above: int, own: Floats, prefixes: Prefixes, a: int, b: int) -> float:
+    """The change of the measure if the documents at ranks a < b swapped them.
 
-    A sum of gains: (gain of the lower - gain of the upper) x (discount above - discount below). Average precision: the
-    relevant one of the two moves, and each relevant one `between` has one more or one fewer above it; `relevant`
-    counts those down to either rank. Reciprocal rank: only the first relevant document counts; `heads` are its
-    discount now, and that of the first one once the upper has fallen (both that of the upper where it stands above).
+    A sum of gains changes by (gain of the lower - gain of the upper) x (discount above - discount below). Average
+    precision: the relevant one of the two moves, and each relevant one between them has one more or one fewer above it.
+    Reciprocal rank: only the first relevant document counts.
     """
-    if above == -1:
-        return (lower - upper) * (at_upper - at_lower)
+    at, upper, lower = prefixes.at, own[a], own[b]
+    if above == ANY:
+        return float((lower - upper) * (at[a] - at[b]))
     if (upper != 0.0) == (lower != 0.0):
         return 0.0
     rises = lower != 0.0
-    if above == -2:
-        top = relevant[0] + (1.0 if rises else 0.0)
-        change = (upper + lower) * (top * at_upper + between - relevant[1] * at_lower)
-        return change if rises else -change
-    return lower * (at_upper - heads[0]) if rises else upper * (heads[1] - at_upper)
+    if above == COUNT:
+        top, between = prefixes.relevant[a] + (1.0 if rises else 0.0), prefixes.collected[b - 1] - prefixes.collected[a]
+        change = (upper + lower) * (top * at[a] + between - prefixes.relevant[b] * at[b])
+        return float(change if rises else -change)
+    if prefixes.first < a:
+        return 0.0
+    if rises:
+        return float(lower * (at[a] - (at[prefixes.first] if prefixes.first < len(own) else 0.0)))
+    return float(upper * (at[min(b, prefixes.second)] - at[a]))

@@ -1,7 +1,7 @@
-"""Names of objectives, as measures have them: `name(field=value, ...)@cutoff`.
+"""Names of objectives, like those of measures: `name(field=value, ...)@cutoff`.
 
 >>> parse_objective("softndcg(sigma=0.3)@10")
-SoftNDCG(cutoff=10, sigma=0.3, method='generating', tol=1e-06, gain='exp', discount='log2')
+SoftNDCG(sigma=0.3, anneal=None, tol=1e-06, cutoff=10, gain='exp', discount='log2')
 >>> str(parse_objective("softndcg(sigma=0.3, gain='exp')@10"))
 'softndcg(sigma=0.3)@10'
 """
@@ -25,7 +25,7 @@ _NAME = re.compile(
 
 
 def parse_objective(name: str | Objective) -> Objective:
-    """The objective of this name; an error that shows what is near it where there is none."""
+    """The objective of this name; raises an error that shows similar names if there is none."""
     if isinstance(name, Objective):
         return name
     found = _NAME.fullmatch(name)
@@ -65,6 +65,7 @@ def _fits(value: Any, annotation: str) -> bool:
         "str": isinstance(value, str),
         "float": isinstance(value, int | float) and not isinstance(value, bool) and value == value,
         "int": isinstance(value, int) and not isinstance(value, bool),
+        "dict": isinstance(value, dict),
         "tuple": isinstance(value, tuple | list) and all(isinstance(x, int | float) for x in value),
     }
     return any(fits for kind, fits in kinds.items() if kind in annotation)

@@ -1,9 +1,9 @@
 """The rank of a document as a sum of coin flips: Rank-Binomial recursion and its normal approximation.
 
-Document j is beaten by each other with probability pi_ij; its rank counts the wins against it. SoftRank's recursion
-(section 3.2, eqs. 11 and 12) adds one contest after the other; here it runs on expectations, back from the last
-contest, so that a forward pass over the probabilities then gives every derivative at once (reverse mode) in place of
-eq. (18). Section 3.6's normal distribution with the same mean and variance stands in for it where a document is not
+Document j is beaten by document i with probability pi_ij; its rank counts the documents that beat it. SoftRank's
+recursion (section 3.2, eqs. 11 and 12) adds one contest after the other; here it runs on expectations, back from the
+last contest, so that a forward pass over the probabilities then gives every derivative at once (reverse mode) in place
+of eq. (18). Section 3.6's normal distribution with the same mean and variance stands in for it where a document is not
 near the top or the bottom.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from fliprank.arrays import Floats
 from fliprank.kernels import kernel
+from fliprank.objectives.contests import Contests
 from fliprank.objectives.kernels import fast_kernel
 from fliprank.objectives.smooth import normal
 
@@ -41,15 +42,15 @@ def rank_binomial(pi: Floats, count: int, out: Floats) -> None:
 
 @fast_kernel
 def expected_by_recursion(
-    pi: Floats, count: int, sure: int, discount: Floats, depth: int, history: Floats, slope: Floats, want: bool
+    contests: Contests, count: int, sure: int, discount: Floats, depth: int, history: Floats, want: bool
 ) -> float:
     """E[discount(sure + contests lost)], exactly; the discount is 0 from rank `depth`.
 
-    history[i, r] is what is still expected after i contests with r lost: history[count] is the discount itself. Where
+    history[i, r] is what is still expected after i contests with r lost: history[count] is the discount itself. If
     wanted, slope[i] = sum over r of P(r lost before contest i) x (history[i + 1, r + 1] - history[i + 1, r]).
-    `history` has a row more than there are contests (without gradient, one is enough) and `depth` + 1 columns.
+    `history` has one row more than there are contests (one is enough without gradient) and `depth` + 1 columns.
     """
-    width = min(depth - sure, count)
+    pi, slope, width = contests.pi, contests.slope, min(depth - sure, count)
     if want:
         slope[:count] = 0.0
     if width <= 0:
@@ -113,14 +114,13 @@ def normal_ranks(pi: Floats, count: int, sure: int, out: Floats) -> None:
 
 
 @kernel
-def expected_by_normal(
-    pi: Floats, count: int, sure: int, discount: Floats, depth: int, slope: Floats, want: bool
-) -> float:
+def expected_by_normal(contests: Contests, count: int, sure: int, discount: Floats, depth: int, want: bool) -> float:
     """E[discount] when the rank is normal with the contests' mean and variance, rounded to a whole rank.
 
     With m, v that mean and variance, P(rank >= r) = Phi((m - r + 1/2) / sqrt v), and E[discount] = discount(0) + sum
     of (discount(r) - discount(r - 1)) P(rank >= r): a function of m and v, whose derivatives by pi are 1 and 1 - 2 pi.
     """
+    pi, slope = contests.pi, contests.slope
     mean, variance, low, high = _moments(pi, count, sure)
     spread = math.sqrt(variance)
     value, by_mean, by_variance = discount[low] if low < depth else 0.0, 0.0, 0.0

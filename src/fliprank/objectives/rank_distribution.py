@@ -1,4 +1,4 @@
-"""The rank distribution of every document under noisy scores (SoftRank, section 3.2, Figure 2).
+"""The rank distribution of every document when contests are independent (SoftRank, section 3.2, Figure 2).
 
 >>> rank_distribution([0.0, 1.0, 9.0], sigma=1.0).round(3)      # p[j, r]; the last score is sure to be first
 array([[0.  , 0.24, 0.76],
@@ -8,6 +8,8 @@ array([[0.  , 0.24, 0.76],
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
@@ -15,7 +17,7 @@ from scipy.special import ndtr
 from fliprank.arrays import Floats, frozen
 from fliprank.errors import InputError, UsageError
 from fliprank.kernels import kernel
-from fliprank.objectives.contests import contested, hold_contests
+from fliprank.objectives.contests import Contests, contested, hold_contests
 from fliprank.objectives.noisy_ranking import checked_sigma
 from fliprank.objectives.rank_binomial import near_the_edge, normal_ranks
 from fliprank.objectives.sinkhorn import rank_binomials, scale
@@ -34,7 +36,7 @@ def rank_distribution(scores: ArrayLike, sigma: float | ArrayLike, method: str =
     """
     values = frozen(scores, np.float64)
     if values.ndim != 1 or not np.isfinite(values).all():
-        raise InputError("rank_distribution: scores are one finite number a document")
+        raise InputError("rank_distribution: scores must be one finite number per document")
     if method not in METHODS:
         raise UsageError(f"rank_distribution: method is one of {', '.join(METHODS)}, not {method!r}")
     noise = checked_sigma("rank_distribution", sigma)
@@ -46,11 +48,13 @@ def rank_distribution(scores: ArrayLike, sigma: float | ArrayLike, method: str =
     if method == "generating":
         return _by_roots_of_unity(values, np.broadcast_to(deviation**2, values.shape))
     order = np.argsort(-values, kind="stable")
-    ranked, variance = values[order], deviation**2 if len(deviation) == 1 else deviation[order] ** 2
+    ranked, by_place = values[order], deviation if len(deviation) == 1 else deviation[order]
     out = np.empty((len(values), len(values)))
-    out[order] = _mixed(ranked, variance) if method == "normal" else rank_binomials(ranked, variance)
+    out[order] = _mixed(ranked, by_place) if method == "normal" else rank_binomials(ranked, by_place)
     if method == "sinkhorn":
-        u, v, steps = scale(out)
+        u, v, steps, converged = scale(out)
+        if not converged:
+            warnings.warn("rank_distribution: Sinkhorn scaling did not converge", RuntimeWarning, stacklevel=2)
         out *= u[steps][:, None] * v[steps]
     return out
 
@@ -68,13 +72,13 @@ def _by_roots_of_unity(scores: Floats, variance: Floats) -> Floats:
 
 
 @kernel
-def _mixed(ranked: Floats, variance: Floats) -> Floats:
+def _mixed(ranked: Floats, sigma: Floats) -> Floats:
     """The recursion near the edges, the normal approximation elsewhere."""
     size = len(ranked)
-    out, pi, density = rank_binomials(ranked, variance), np.empty(size), np.empty(size)
+    out, contests = rank_binomials(ranked, sigma), Contests(np.empty(size), np.empty(size), np.empty(size))
     for j in range(size):
-        above, below = contested(ranked, variance, variance.max(), j)
-        count = hold_contests(ranked, variance, above, below, j, pi, density)
+        above, below = contested(ranked, sigma, sigma.max(), j)
+        count = hold_contests(ranked, sigma, above, below, j, contests)
         if not near_the_edge(j, size, count):
-            normal_ranks(pi, count, above, out[j])
+            normal_ranks(contests.pi, count, above, out[j])
     return out

@@ -3,41 +3,48 @@
 Rank-Binomial distributions are made one document at a time: a rank may be held by more or less than one document.
 Dividing columns by their sums, then rows by theirs, and again, turns the matrix of distributions into the nearest
 doubly stochastic one: diag(u) P diag(v), with v = 1 / (P^T u) and u = 1 / (P v) in turn. The gradient runs back through
-these steps, and then through the recursion that made P.
+these steps, and then through the recursion that made P. Ranks that no document is likely to hold make v huge (1e180 for
+600 documents that tie), so the steps back are taken on log u and log v.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fliprank.arrays import Floats, Ints
+from fliprank.arrays import Floats
 from fliprank.kernels import kernel, parallel_kernel, prange
-from fliprank.objectives.contests import contested, hold_contests
-from fliprank.objectives.noisy_ranking import pull_apart
+from fliprank.objectives.contests import Contests, contested, hold_contests, pull_apart
+from fliprank.objectives.noisy_ranking import Noisy
 from fliprank.objectives.rank_binomial import expected_by_recursion, rank_binomial
 
 __all__ = ["rank_binomials", "scale", "sinkhorn_values"]
 
-CLOSE = 1e-10
-STEPS = 1000
+CLOSE, ENOUGH, STEPS = 1e-10, 1e-3, 1000
+"""Scaling ends when no column sum is further from 1 than CLOSE, or after so many steps: it converged if that is
+ENOUGH."""
+
+SMALLEST = 1e-280
+"""A sum below it is no probability that could be scaled: a rank that no document holds, as far as numbers reach."""
 
 
 @kernel
-def rank_binomials(ranked: Floats, variance: Floats) -> Floats:
+def rank_binomials(ranked: Floats, sigma: Floats) -> Floats:
     """p[j, r]: the probability that the document at place j of a falling list of scores has rank r (eq. 12)."""
     size = len(ranked)
-    out, pi, density = np.zeros((size, size)), np.empty(size), np.empty(size)
+    out, contests = np.zeros((size, size)), Contests(np.empty(size), np.empty(size), np.empty(size))
     for j in range(size):
-        above, below = contested(ranked, variance, variance.max(), j)
-        count = hold_contests(ranked, variance, above, below, j, pi, density)
-        rank_binomial(pi, count, out[j, above:below])
+        above, below = contested(ranked, sigma, sigma.max(), j)
+        count = hold_contests(ranked, sigma, above, below, j, contests)
+        rank_binomial(contests.pi, count, out[j, above:below])
     return out
 
 
 @kernel
-def scale(p: Floats) -> tuple[Floats, Floats, int]:
-    """(u, v, steps): row t + 1 of u and v holds the factors after t steps, until columns add up to 1 as rows do."""
-    size = len(p)
+def scale(p: Floats) -> tuple[Floats, Floats, int, bool]:
+    """(u, v, steps, converged): row t of u and v holds the factors after t steps, until columns add up to 1 as rows
+    do."""
+    size, apart = len(p), 0.0
     u, v = np.ones((STEPS + 1, size)), np.ones((STEPS + 1, size))
     for t in range(1, STEPS + 1):
         columns, apart = np.zeros(size), 0.0
@@ -47,67 +54,72 @@ def scale(p: Floats) -> tuple[Floats, Floats, int]:
         for r in range(size):
             apart = max(apart, abs(v[t - 1, r] * columns[r] - 1.0))
         if t > 1 and apart < CLOSE:
-            return u, v, t - 1
+            return u, v, t - 1, True
         for r in range(size):
-            v[t, r] = 1.0 / columns[r] if columns[r] > 0.0 else 0.0
+            v[t, r] = 1.0 / columns[r] if columns[r] > SMALLEST else 0.0
         for j in range(size):
             row = 0.0
             for r in range(size):
                 row += p[j, r] * v[t, r]
-            u[t, j] = 1.0 / row if row > 0.0 else 0.0
-    return u, v, STEPS
+            u[t, j] = 1.0 / row if row > SMALLEST else 0.0
+        if columns.min() <= SMALLEST:  # such a rank can't be given to one document
+            return u, v, t, False
+    return u, v, STEPS, apart < ENOUGH
 
 
 @kernel
 def _scale_back(p: Floats, u: Floats, v: Floats, steps: int, worth: Floats, discount: Floats) -> tuple[float, Floats]:
-    """The sum of worth x discount over the scaled matrix, and its derivative with respect to p."""
+    """The sum of worth x discount over the scaled matrix, and its derivative with respect to p.
+
+    `by_u` and `by_v` are derivatives with respect to log u and log v: u p v is at most 1, however large v is.
+    """
     size, value = len(p), 0.0
     back, by_u, by_v = np.zeros((size, size)), np.zeros(size), np.zeros(size)
     for j in range(size):
         for r in range(size):
-            paid = worth[j] * discount[r]
-            value += paid * u[steps, j] * p[j, r] * v[steps, r]
-            back[j, r] = paid * u[steps, j] * v[steps, r]
-            by_u[j] += paid * p[j, r] * v[steps, r]
-            by_v[r] += paid * p[j, r] * u[steps, j]
+            factor = worth[j] * discount[r] * u[steps, j] * v[steps, r]
+            back[j, r] = factor
+            value += factor * p[j, r]
+            by_u[j] += factor * p[j, r]
+            by_v[r] += factor * p[j, r]
     for t in range(steps, 0, -1):
         for j in range(size):
-            by_row = -by_u[j] * u[t, j] ** 2
             for r in range(size):
-                back[j, r] += by_row * v[t, r]
-                by_v[r] += by_row * p[j, r]
-        for r in range(size):
-            by_v[r] *= -(v[t, r] ** 2)
-        for j in range(size):
+                factor = by_u[j] * u[t, j] * v[t, r]
+                back[j, r] -= factor
+                by_v[r] -= factor * p[j, r]
             by_u[j] = 0.0
+        for j in range(size):
             for r in range(size):
-                back[j, r] += by_v[r] * u[t - 1, j]
-                by_u[j] += by_v[r] * p[j, r]
+                factor = by_v[r] * v[t, r] * u[t - 1, j]
+                back[j, r] -= factor
+                by_u[j] -= factor * p[j, r]
         by_v[:] = 0.0
     return value, back
 
 
 @parallel_kernel
-def sinkhorn_values(
-    ranked: Floats, variance: Floats, worth: Floats, offsets: Ints, share: Floats, discount: Floats
-) -> tuple[Floats, Floats]:
-    """Each query's sum of worth x discount under the scaled rank distributions, and the pull at each place."""
-    values, pulls = np.zeros(len(offsets) - 1), np.zeros(len(ranked))
-    for q in prange(len(offsets) - 1):
-        low, high = offsets[q], offsets[q + 1]
+def sinkhorn_values(noisy: Noisy, discount: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Each query's sum of worth x discount under the scaled rank distributions, the gradient at each place, and whether
+    the scaling converged."""
+    queries = len(noisy.offsets) - 1
+    values, pulls, converged = np.zeros(queries), np.zeros(len(noisy.score)), np.ones(queries, np.bool_)
+    for q in prange(queries):
+        low, high = noisy.offsets[q], noisy.offsets[q + 1]
         size = high - low
-        if size == 0 or worth[low:high].max() == 0.0:
+        if size == 0 or noisy.worth[low:high].max() == 0.0:
             continue
-        scores, noise = ranked[low:high], variance[low:high] if len(variance) > 1 else variance
-        p = rank_binomials(scores, noise)
-        u, v, steps = scale(p)
-        values[q], back = _scale_back(p, u, v, steps, worth[low:high], discount[low:high])
-        if share[q] == 0.0:
+        scores, sigma = noisy.score[low:high], noisy.sigma[low:high] if len(noisy.sigma) > 1 else noisy.sigma
+        p = rank_binomials(scores, sigma)
+        u, v, steps, done = scale(p)
+        converged[q] = done
+        values[q], back = _scale_back(p, u, v, steps, noisy.worth[low:high], discount[low:high])
+        if noisy.share[q] == 0.0:
             continue
-        pi, density, slope, history = np.empty(size), np.empty(size), np.empty(size), np.empty((size + 1, size + 1))
+        contests, history = Contests(np.empty(size), np.empty(size), np.empty(size)), np.empty((size + 1, size + 1))
         for j in range(size):
-            above, below = contested(scores, noise, noise.max(), j)
-            count = hold_contests(scores, noise, above, below, j, pi, density)
-            expected_by_recursion(pi, count, above, back[j], size, history, slope, True)
-            pull_apart(share[q], slope, density, count, above, j, pulls[low:high])
-    return values, pulls
+            above, below = contested(scores, sigma, sigma.max(), j)
+            count = hold_contests(scores, sigma, above, below, j, contests)
+            expected_by_recursion(contests, count, above, back[j], size, history, True)
+            pull_apart(noisy.share[q], contests, count, above, j, pulls[low:high])
+    return values, pulls, converged

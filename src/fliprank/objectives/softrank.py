@@ -1,237 +1,131 @@
-"""SoftRank: measures of a noisy ranking, smooth in the scores (SoftRank, section 3).
+"""SoftRank's own SoftNDCG: each document's contests taken as independent of each other (Taylor et al. 2008, section 3).
 
-Each score is the mean of a Gaussian; the rank of a document then has a distribution, and the measure an expectation:
-the sum over documents of gain x E[discount(rank)] (eqs. 14 and 15). By default that expectation is taken without the
-rank distribution, as a sum of generating functions (`exponential_sum.py`), in O(N^2 M) with M about 10 to 20, and less
-the smaller the noise. The paper's recursion, its normal approximation and Sinkhorn scaling are other `method`s.
+Each score is the mean of a Gaussian. Document j loses to document i with probability pi_ij, and its rank is taken as a
+sum of N - 1 independent coin flips (section 3.2). The measure is the sum over documents of gain x E[discount(rank)]
+(eqs. 14 and 15). It differs from the expectation over noisy rankings, `softndcg`, because the contests of a document
+share its score: docs/softrank.md compares the two.
 
 >>> from fliprank.data.candidates import Candidates
->>> value, gradient = SoftNDCG(sigma=0.5).value_and_grad([0.0, 0.5], Candidates.of([1, 0]))
->>> round(value, 6), gradient.round(6)      # pi = Phi(0.5 / sqrt(0.5)) = 0.76025; 1 - pi + pi / log2(3)
-(0.719414, array([ 0.162166, -0.162166]))
+>>> rows = Candidates.of([1, 0, 0])
+>>> round(SoftRank(sigma=1.0).value_and_grad([0, 0, 0], rows)[0], 6)     # ranks 0, 1, 2 with chances 1/4, 1/2, 1/4
+0.690465
+>>> from fliprank.objectives.softndcg import SoftNDCG
+>>> round(SoftNDCG(sigma=1.0).value_and_grad([0, 0, 0], rows)[0], 6)     # in a ranking: 1/3 each
+0.71031
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass, fields
-from typing import ClassVar
+import warnings
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from fliprank.arrays import Floats, Ints, frozen
+from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
-from fliprank.errors import UsageError
 from fliprank.kernels import parallel_kernel, prange
-from fliprank.objectives.base import Objective, one_of, register
-from fliprank.objectives.contests import contested, hold_contests
-from fliprank.objectives.discounts import Discount, alpha_of, checked_discount, discount_of, expected_on_curve
-from fliprank.objectives.exponential_sum import Nodes, checked_tol, nodes_of
-from fliprank.objectives.gains import GAINS, gain_of, ideal_gains, informative, labels_of
-from fliprank.objectives.noisy_ranking import checked_sigma, gather, noisy_ranking, pull_apart, tasks_of
+from fliprank.objectives.base import one_of, register
+from fliprank.objectives.contests import Contests, contested, hold_contests, pull_apart
+from fliprank.objectives.discounts import alpha_of, expected_on_curve
+from fliprank.objectives.exponential_sum import Nodes, sum_of
+from fliprank.objectives.noisy_ranking import Noisy, Tasks, by_row, gather, noisy_ranking, tasks_of
 from fliprank.objectives.rank_binomial import expected_by_normal, expected_by_recursion, near_the_edge
 from fliprank.objectives.sinkhorn import sinkhorn_values
+from fliprank.objectives.softndcg import SoftNDCG
 
-__all__ = ["METHODS", "SoftMeasure", "SoftNDCG", "SoftP", "SoftRecall"]
+__all__ = ["METHODS", "SoftRank"]
 
 METHODS = ("generating", "recursion", "normal", "sinkhorn")
-GENERATING, NORMAL_METHOD = METHODS.index("generating"), METHODS.index("normal")
 
 
+class Way(IntEnum):
+    """How the expected discount of one document is computed."""
+
+    GENERATING = 0
+    RECURSION = 1
+    NORMAL = 2
+
+
+@register
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """What does not depend on scores.
+class SoftRank(SoftNDCG):
+    """SoftRank's SoftNDCG: the expected NDCG if each document met each other one with noise drawn anew.
 
-    `worth[i]` is the gain of row i over the best that its query could collect; `discount[offsets[q] + r]` that of rank
-    r, 0 from rank `depth[q]`. Without a curve as a sum of exponentials there are no nodes.
+    `method` is "generating" (generating functions, O(N^2 M), exact to the relative tolerance `tol`; with a cut-off, or
+    a discount given by rank, the recursion kept to as many ranks), "recursion" (section 3.2, O(N^3)), "normal" (section
+    3.6, approximate) or "sinkhorn" (rank distributions made consistent with each other). Other parameters are those of
+    `softndcg`. Under a discount that falls faster and faster (below 0) or is cut off it can exceed 1 a little, as ranks
+    in this model are independent of each other.
     """
 
-    worth: Floats
-    discount: Floats
-    depth: Ints
-    nodes: Nodes
-
-
-@dataclass(frozen=True, eq=False)
-class SoftMeasure(Objective):
-    """An expected sum of gain x discount over noisy ranks. Subclasses give `worth` and `by_rank`.
-
-    `sigma` is the noise of the scores, one number for all or one a row. `method` is "generating" (exact to the relative
-    tolerance `tol`; with a cut-off, or a discount given by rank, the recursion kept to as many ranks), "recursion"
-    (exact), "normal" (approximate) or "sinkhorn" (rank distributions made consistent with each other).
-    """
-
-    maximise: ClassVar[bool] = True
-    cutoff: int | None = None
-    sigma: float | Floats = 0.1
-    method: str = "generating"
-    tol: float = 1e-6
+    name: ClassVar[str] = "softrank"
+    method: str = field(default="generating", kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "sigma", checked_sigma(self.name, self.sigma))
         one_of(self, "method", *METHODS)
-        checked_tol(self.name, self.tol)
-
-    @abstractmethod
-    def worth(self, candidates: Candidates) -> Floats:
-        """The gain of each row, over the best that its query could collect; 0 throughout a query that tells nothing."""
-
-    @abstractmethod
-    def by_rank(self) -> tuple[Discount, int | None]:
-        """The discount, and the cut-off that is not in it."""
 
     def evaluate(self, scores: Floats, candidates: Candidates, share: Floats) -> tuple[Floats, Floats]:
-        plan, offsets = self.plan(candidates), candidates.offsets
-        ranking = noisy_ranking(scores, self.sigma, candidates)
-        noisy = (ranking.score, ranking.variance, plan.worth[ranking.order], offsets, share)
+        plan = self.plan(candidates)
+        noisy, order = noisy_ranking(scores, self.noise, plan.worth, candidates, share)
         if self.method == "sinkhorn":
-            values, pull = sinkhorn_values(*noisy, plan.discount)
-            return values, ranking.by_row(pull)
-        method = METHODS.index(self.method)
-        if method == GENERATING and not len(plan.nodes.z):
-            method = METHODS.index("recursion")
-        tasks = tasks_of(candidates)
-        curve = (method, alpha_of(self.by_rank()[0]) or 0.0, plan.discount, plan.depth)
-        found, pulls = _expectations(*noisy, *tasks.arrays, *curve, *plan.nodes.arrays)
-        values, pull = gather(found, pulls, tasks, candidates)
-        return values, ranking.by_row(pull)
+            values, pull, converged = sinkhorn_values(noisy, plan.payment.discount)
+            if not converged.all():
+                query = candidates.qids[int((~converged).argmax())]
+                warnings.warn(
+                    f"{self}: Sinkhorn scaling did not converge for {(~converged).sum()} of {len(converged)} queries "
+                    f"(the first is {query}); use a smaller sigma, or another method",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            return values, by_row(pull, order)
+        way = Way[self.method.upper()]
+        smooth = way == Way.GENERATING and self.cutoff is None and alpha_of(self.discount) is not None
+        way = Way.RECURSION if way == Way.GENERATING and not smooth else way
+        discounts = Discounts(int(way), plan.payment.alpha, plan.payment.discount, plan.payment.depth)
+        tasks = tasks_of(candidates, "contests", lambda sizes: sizes * sizes // 65_536)
+        values, pull = gather(*_expectations(noisy, tasks, discounts, plan.nodes), tasks, candidates)
+        return values, by_row(pull, order)
 
-    def plan(self, candidates: Candidates) -> Plan:
-        """Worked out once for these candidates; it holds for any noise."""
-        key = (type(self), *(getattr(self, f.name) for f in fields(self) if f.name != "sigma"))
-        if key not in candidates.memo:
-            candidates.memo[key] = self._plan(candidates)
-        plan: Plan = candidates.memo[key]
-        return plan
 
-    def _plan(self, candidates: Candidates) -> Plan:
-        discount, cutoff = self.by_rank()
-        sizes, query = candidates.sizes, candidates.query_of_rows()
-        rank = np.arange(len(candidates)) - candidates.offsets[query]
-        table = discount_of(discount, rank, sizes[query], cutoff)
-        depth = np.bincount(query, table > 0, minlength=candidates.queries)
-        smooth = self.method == "generating" and cutoff is None and alpha_of(discount) is not None
-        nodes = nodes_of("log2", sizes, self.tol) if smooth else nodes_of("log2", sizes[:0], self.tol)
-        worth = frozen(self.worth(candidates), np.float64)
-        return Plan(worth, frozen(table, np.float64), frozen(depth, np.int64), nodes)
+class Discounts(NamedTuple):
+    """Which way to go, and the discount: its bend, its table by rank, and from which rank it is 0."""
+
+    way: int
+    alpha: float
+    by_rank: Floats
+    depth: Ints
 
 
 @parallel_kernel
-def _expectations(
-    ranked: Floats,
-    variance: Floats,
-    worth: Floats,
-    offsets: Ints,
-    share: Floats,
-    query: Ints,
-    start: Ints,
-    end: Ints,
-    room: Ints,
-    method: int,
-    alpha: float,
-    discount: Floats,
-    depths: Ints,
-    first_node: Ints,
-    last_node: Ints,
-    z: Floats,
-    weight: Floats,
-) -> tuple[Floats, Floats]:
-    """Each task's sum of worth x E[discount], and its pull at each place of the query's ranking."""
-    found, pulls = np.zeros(len(query)), np.zeros(room[-1])
-    for task in prange(len(query)):
-        q = query[task]
-        low, high = offsets[q], offsets[q + 1]
-        size, want, depth, by_rank = high - low, share[q] != 0.0, depths[q], discount[low:high]
-        scores, noise = ranked[low:high], variance[low:high] if len(variance) > 1 else variance
-        widest, pull = noise.max(), pulls[room[task] : room[task + 1]]
-        pi, density, slope = np.empty(size), np.empty(size), np.empty(size)
-        history = np.empty((0 if method == GENERATING else (size + 1 if want else 1), depth + 1))
-        for j in range(start[task], end[task]):
-            own = worth[low + j]
-            above, below = (0, 0) if own == 0.0 else contested(scores, noise, widest, j)
-            if own == 0.0 or (method != GENERATING and above >= depth):
+def _expectations(noisy: Noisy, tasks: Tasks, discounts: Discounts, nodes: Nodes) -> tuple[Floats, Floats]:
+    """Each task's sum of worth x E[discount], and its gradient at each place of the query's ranking."""
+    found, pulls, way = np.zeros(len(tasks.query)), np.zeros(tasks.room[-1]), discounts.way
+    for task in prange(len(tasks.query)):
+        q = tasks.query[task]
+        low, high = noisy.offsets[q], noisy.offsets[q + 1]
+        size, want, depth, by_rank = high - low, noisy.share[q] != 0.0, discounts.depth[q], discounts.by_rank[low:high]
+        scores, sigma = noisy.score[low:high], noisy.sigma[low:high] if len(noisy.sigma) > 1 else noisy.sigma
+        widest, pull = sigma.max() if size else 0.0, pulls[tasks.room[task] : tasks.room[task + 1]]
+        contests, curve = Contests(np.empty(size), np.empty(size), np.empty(size)), sum_of(nodes, q)
+        history = np.empty((0 if way == Way.GENERATING else (size + 1 if want else 1), depth + 1))
+        for j in range(
+            size * tasks.part[task] // tasks.parts[task], size * (tasks.part[task] + 1) // tasks.parts[task]
+        ):
+            own = noisy.worth[low + j]
+            above, below = (0, 0) if own == 0.0 else contested(scores, sigma, widest, j)
+            if own == 0.0 or (way != Way.GENERATING and above >= depth):
                 continue
-            count = hold_contests(scores, noise, above, below, j, pi, density)
-            if method == GENERATING:
-                sums = (z[first_node[q] : last_node[q]], weight[first_node[q] : last_node[q]])
-                expected = expected_on_curve(alpha, size, pi, count, above, size - below, *sums, slope, want)
-            elif method == NORMAL_METHOD and not near_the_edge(j, size, count):
-                expected = expected_by_normal(pi, count, above, by_rank, depth, slope, want)
+            count = hold_contests(scores, sigma, above, below, j, contests)
+            if way == Way.GENERATING:
+                expected = expected_on_curve(discounts.alpha, size, contests, count, (above, size - below), curve, want)
+            elif way == Way.NORMAL and not near_the_edge(j, size, count):
+                expected = expected_by_normal(contests, count, above, by_rank, depth, want)
             else:
-                expected = expected_by_recursion(pi, count, above, by_rank, depth, history, slope, want)
+                expected = expected_by_recursion(contests, count, above, by_rank, depth, history, want)
             found[task] += own * expected
             if want:
-                pull_apart(own * share[q], slope, density, count, above, j, pull)
+                pull_apart(own * noisy.share[q], contests, count, above, j, pull)
     return found, pulls
-
-
-@register
-@dataclass(frozen=True, eq=False)
-class SoftNDCG(SoftMeasure):
-    """The expected NDCG of a ranking whose scores have Gaussian noise `sigma`.
-
-    `gain` is "exp" (2^l - 1), "linear" (l) or "exp0" (the paper's 2^l); `discount` is "log2", a number from -1 to 1
-    that bends it, or a tuple by rank (see `discounts.py`). Under a discount that falls faster and faster (below 0) or
-    is cut off it can exceed 1 a little, as ranks in this model are independent of each other.
-    """
-
-    name: ClassVar[str] = "softndcg"
-    gain: str = "exp"
-    discount: str | float | tuple[float, ...] = "log2"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        one_of(self, "gain", *GAINS)
-        object.__setattr__(self, "discount", checked_discount(self.discount, self.name))
-
-    def by_rank(self) -> tuple[Discount, int | None]:
-        return self.discount, self.cutoff
-
-    def worth(self, candidates: Candidates) -> Floats:
-        gains, query, rank = ideal_gains(candidates, lambda labels: gain_of(labels, self.gain))
-        paid = gains * discount_of(self.discount, rank, candidates.sizes[query], self.cutoff)
-        best = np.bincount(query, paid, minlength=candidates.queries)
-        own = gain_of(labels_of(candidates), self.gain)
-        scale = informative(own, candidates.offsets) / np.where(best > 0, best, 1.0)
-        return own * scale[candidates.query_of_rows()]
-
-
-@register
-@dataclass(frozen=True, eq=False)
-class SoftP(SoftMeasure):
-    """The expected share of relevant documents (label at least `rel`) among the first `cutoff` of a noisy ranking.
-
-    Ranks in this model are independent of each other: where many relevant documents tie around the cut-off, it can
-    exceed 1 (with `method="sinkhorn"` it can't).
-    """
-
-    name: ClassVar[str] = "softp"
-    rel: float = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.cutoff is None:
-            raise UsageError(f"{self.name} needs a cut-off, such as {self.name}@10")
-
-    def by_rank(self) -> tuple[Discount, int | None]:
-        return (1.0,) * int(self.cutoff or 1), None
-
-    def worth(self, candidates: Candidates) -> Floats:
-        relevant = (labels_of(candidates) >= self.rel).astype(np.float64)
-        scale = informative(relevant, candidates.offsets) / self._base(candidates)
-        return relevant * scale[candidates.query_of_rows()]
-
-    def _base(self, candidates: Candidates) -> Floats:
-        return np.full(candidates.queries, float(self.cutoff or 1))
-
-
-@register
-@dataclass(frozen=True, eq=False)
-class SoftRecall(SoftP):
-    """The expected share of the query's relevant documents that are among the first `cutoff` of a noisy ranking."""
-
-    name: ClassVar[str] = "softrecall"
-
-    def _base(self, candidates: Candidates) -> Floats:
-        return np.maximum(candidates.judgements.count(self.rel), 1).astype(np.float64)

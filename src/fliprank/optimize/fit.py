@@ -1,8 +1,8 @@
-"""A fit in the making: the trail of epochs on training and validation queries, and the best parameters so far.
+"""A fit in the making: the trail of epochs on training and validation queries, and the parameters that are kept.
 
-RankNet's validation trick (Taylor et al. 2006, section 2.5): train on the objective, choose the epoch by the measure on
-validation queries. An optimizer calls `Recorder.epoch` after each epoch; the recorder evaluates, keeps the best, writes
-a checkpoint, shows progress, and says when to stop. Ctrl-C loses nothing: the best so far is the result.
+RankNet's validation trick (Taylor et al. 2006, section 2.5): descend the objective, choose the epoch by the measure on
+validation queries. A method calls `Recorder.epoch` after each epoch; the recorder evaluates, keeps the best, writes a
+checkpoint, reports progress, and says whether to go on. Ctrl-C loses nothing: what is kept so far is the result.
 """
 
 from __future__ import annotations
@@ -19,62 +19,131 @@ import numpy as np
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
 from fliprank.data.store import read_arrays, write_arrays
-from fliprank.errors import InputError
+from fliprank.errors import InputError, UsageError
 from fliprank.measures.base import Measure
 from fliprank.models.base import Model
+from fliprank.optimize.problem import Problem
+from fliprank.optimize.ranges import Range, as_good_ranges
 
-__all__ = ["Epoch", "Fit", "Recorder", "fingerprint"]
+__all__ = ["INTERRUPTED", "KEEP", "Epoch", "Fit", "Recorder", "Tried", "fingerprint"]
+
+KEEP = ("measure", "objective", "last")
+"""Which epoch is kept: the best by the measure, the best by the objective (both on validation queries where there are
+any, else on training queries), or the last."""
+
+INTERRUPTED = "interrupted"
+TIED = "ended where all scores tie: nothing is ranked there, and what the measure says is the order of ties"
+
+MOST_PATH = 1000
+"""Free parameters up to which those of every epoch are kept."""
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """One line of the trail: the objective, and the measure on training and validation queries."""
+    """One line of the trail: the objective and the measure on training and validation queries; NaN where not known."""
 
     number: int
     objective: float
     train: float
     valid: float
+    valid_objective: float = float("nan")
     rate: float = float("nan")
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A setting that was tried: what it was, how it did on validation or held-out queries, its weight in the result."""
+
+    what: str
+    value: float
+    weight: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A trained model, the epoch that it comes from, every epoch on the way, and why it stopped."""
+    """A fitted model, the epoch that it comes from, every epoch on the way, and why it stopped.
+
+    `path` has the free parameters of each epoch, where there are at most 1,000. `start` is the model before, `tried`
+    are the settings that competed, `rows` those that it was fitted to, and `stages` the fits of a cascade's stages.
+    """
 
     model: Model
     best: Epoch
     trail: tuple[Epoch, ...]
     stopped: str
     settings: dict[str, Any] = field(default_factory=dict)
+    path: Floats | None = None
+    start: Model | None = None
+    measure: Measure | None = None
+    tried: tuple[Tried, ...] = ()
+    rows: Candidates | None = field(default=None, repr=False)
+    stages: tuple[Fit, ...] = ()
+
+    def ranges(self, confidence: float = 0.95) -> dict[str, Range]:
+        """For each free parameter the values that are statistically as good as the fitted one, on its own rows."""
+        if self.rows is None or self.measure is None:
+            raise UsageError("this fit does not know its rows: see optimize.ranges.as_good_ranges")
+        return as_good_ranges(self.model, self.rows, self.measure, confidence)
+
+    def interval(self, name: str, confidence: float = 0.95) -> tuple[float, float]:
+        """The values of one parameter that are statistically as good as the fitted one."""
+        found = self.ranges(confidence)
+        if name not in found:
+            raise UsageError(f"no free parameter is called {name!r}; there are {', '.join(found)}")
+        return found[name].low, found[name].high
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended it before it was done."""
+        return self.stopped == INTERRUPTED
+
+    @property
+    def chosen_by(self) -> float:
+        """The measure on validation queries; on training queries where there are none."""
+        return self.best.train if np.isnan(self.best.valid) else self.best.valid
 
 
 @dataclass
 class Recorder:
-    """Watches one run of an optimizer.
+    """Watches one run of a method.
 
-    The best epoch is that of the highest measure on `valid` (on `train` where there is none). `patience` epochs without
-    a better one end the run. With a `checkpoint` path each epoch is written there, and a new recorder of the same run
-    (same `key`) goes on from it.
+    The epoch that is kept is chosen as `keep` says, on `valid`, or on the problem itself where there is none.
+    `patience` epochs without a better one end the run. With a `checkpoint` path each epoch is written there, and a new
+    recorder of the same run (same `key`) goes on from it. With `measured=False` the training measure is not evaluated.
     """
 
-    model: Model
-    train: Candidates
-    valid: Candidates | None
-    measure: Measure
+    problem: Problem
+    valid: Problem | None = None
+    keep: str = "measure"
     patience: int | None = None
     checkpoint: Path | None = None
     key: str = ""
-    watch: Callable[[Epoch], None] | None = None
+    progress: Callable[[Epoch], None] | None = None
+    measured: bool = True
     trail: list[Epoch] = field(default_factory=list)
+    path: list[Floats] = field(default_factory=list)
     best: Epoch | None = None
     best_values: Floats | None = None
+    best_ties: bool = False
+    """Whether the best epoch gives all documents of a query one score: then any other epoch is better."""
     state: dict[str, Floats] = field(default_factory=dict)
     enough: Callable[[], bool] | None = None
     stopped: str = "all epochs done"
     finished: bool = False
+    replaying: int = 0
+    """Epochs of a resumed run that a method without a state of its own goes through again."""
+
+    def __post_init__(self) -> None:
+        if self.keep not in KEEP:
+            raise UsageError(f"keep is one of {', '.join(KEEP)}, not {self.keep!r}")
+
+    @property
+    def measure(self) -> Measure:
+        """What epochs are chosen by, unless it is the objective."""
+        return self.problem.measure
 
     def resume(self) -> bool:
-        """Go on from the checkpoint, if there is one of this run; whether there was."""
+        """Go on from the checkpoint, if there is one of this run; returns whether there was."""
         if self.checkpoint is None or not self.checkpoint.exists():
             return False
         header, arrays = read_arrays(self.checkpoint)
@@ -86,56 +155,106 @@ class Recorder:
             )
         try:
             self.trail = [Epoch(**epoch) for epoch in header["trail"]]
-            self.best = self.trail[header["best"]]
+            self.best, self.best_ties = self.trail[header["best"]], bool(header["best_ties"])
             self.state = {name: np.array(array) for name, array in arrays.items()}
             self.best_values = self.state.pop("best")
-            self.finished, self.stopped = bool(header["finished"]), str(header["stopped"])
+            self.path = list(self.state.pop("path"))
+            self.finished, stopped = bool(header["finished"]), str(header["stopped"])
         except (KeyError, IndexError, TypeError) as error:
             raise InputError(f"not a checkpoint: {error}", path=self.checkpoint) from error
+        if self.finished:
+            self.stopped = stopped
+        elif self._out_of_patience():  # it was killed before it could say so
+            self.finish()
         return True
 
-    def epoch(self, values: Floats, objective: float, rate: float = float("nan"), **state: Floats) -> bool:
-        """Take note of an epoch that ended at these free parameters; whether to go on. `state` is for `resume`."""
-        model = self.model.at(self.model.params.with_free(values))
-        sign = self.measure.sign
-        told = Epoch(
-            len(self.trail), float(objective), self._measure(model, self.train), self._measure(model, self.valid), rate
-        )
-        self.trail.append(told)
-        if self.best is None or sign * _judged(told) > sign * _judged(self.best):
-            self.best, self.best_values = told, np.array(values)
-        self.state = {"values": np.array(values, np.float64), **state}
+    @property
+    def done(self) -> int:
+        """How many epochs are done; those that a resumed run still has to go through again do not count."""
+        return len(self.trail) - self.replaying
+
+    def begin(self, **first: Floats | float) -> dict[str, Floats]:
+        """What a method goes on from: the state of the checkpoint, or these first values."""
+        if self.trail:
+            return self.state
+        return {name: np.atleast_1d(np.asarray(value, np.float64)) for name, value in first.items()}
+
+    def epoch(self, values: Floats, objective: float, rate: float = float("nan"), /, **state: Floats | float) -> bool:
+        """Note an epoch that ended at these free parameters; returns whether to go on. `state` is for `begin`."""
+        if self.replaying:
+            self.replaying -= 1
+            return not self._told_to_stop()
+        train, ties = self._on_training(values)
+        epoch = Epoch(len(self.trail), float(objective), train, *self._on_validation(values), float(rate))
+        self.trail.append(epoch)
+        if len(values) <= MOST_PATH:
+            self.path.append(np.array(values, np.float64))
+        if self.best is None or self._better(epoch, ties, self.best):
+            self.best, self.best_values, self.best_ties = epoch, np.array(values), ties
+        self.state = {"values": np.array(values, np.float64)}
+        self.state |= {name: np.atleast_1d(np.asarray(array, np.float64)) for name, array in state.items()}
         if self.checkpoint is not None:
-            self._write(self.state)
-        if self.watch is not None:
-            self.watch(told)
-        if self.enough is not None and self.enough():
-            self.stopped = "interrupted"
+            self._write()
+        if self.progress is not None:
+            self.progress(epoch)
+        return not (self._told_to_stop() or self._out_of_patience())
+
+    def _told_to_stop(self) -> bool:
+        if self.enough is None or not self.enough():
             return False
-        if self.patience is not None and told.number - self.best.number >= self.patience:
-            self.stopped = f"no better epoch in {self.patience}"
+        self.stopped = INTERRUPTED
+        return True
+
+    def _out_of_patience(self) -> bool:
+        """Whether no epoch was better for too long; that is then why the run stopped."""
+        if self.patience is None or self.best is None or len(self.trail) - 1 - self.best.number < self.patience:
             return False
+        self.stopped = f"no better epoch in {self.patience}"
         return True
 
     def finish(self) -> None:
         """Note in the checkpoint that this run is over, unless it was interrupted."""
-        self.finished = self.stopped != "interrupted"
+        self.finished = self.stopped != INTERRUPTED
+        if self.finished and self.best_ties:
+            self.stopped = TIED
         if self.checkpoint is not None and self.best is not None:
-            self._write(self.state)
+            self._write()
 
     def fit(self, **settings: Any) -> Fit:
         """The result so far."""
         if self.best is None or self.best_values is None:
             raise InputError("stopped before the first epoch was done: there is nothing to keep")
-        model = self.model.at(self.model.params.with_free(self.best_values))
-        return Fit(model, self.best, tuple(self.trail), self.stopped, settings)
+        path = np.array(self.path) if self.path else None
+        model = self.problem.at(self.best_values)
+        return Fit(model, self.best, tuple(self.trail), self.stopped, settings, path, self.problem.model, self.measure)
 
-    def _measure(self, model: Model, candidates: Candidates | None) -> float:
-        if candidates is None:
-            return float("nan")
-        return self.measure.value(model.score(candidates), candidates)
+    def _on_training(self, values: Floats) -> tuple[float, bool]:
+        """The measure on training queries, and whether all scores of each query tie."""
+        if not self.measured:
+            return float("nan"), False
+        place = self.problem.place(values)
+        return self.measure.sign * place.measure, self.problem.ranks_nothing(place)
 
-    def _write(self, state: dict[str, Floats]) -> None:
+    def _on_validation(self, values: Floats) -> tuple[float, float]:
+        """The measure on validation queries, and the objective where it is asked for."""
+        if self.valid is None:
+            return float("nan"), float("nan")
+        objective = self.valid.value_and_grad(values)[0] if self.keep == "objective" else float("nan")
+        return self.measure.sign * self.valid.measure_at(values), objective
+
+    def _better(self, epoch: Epoch, ties: bool, than: Epoch) -> bool:
+        """Whether an epoch is better than another; one that ranks nothing never is."""
+        if ties != self.best_ties:
+            return self.best_ties
+        if self.keep == "last":
+            return True
+        if self.keep == "objective":
+            mine, theirs = (e.objective if np.isnan(e.valid_objective) else e.valid_objective for e in (epoch, than))
+            return mine < theirs
+        mine, theirs = (e.train if np.isnan(e.valid) else e.valid for e in (epoch, than))
+        return self.measure.sign * mine > self.measure.sign * theirs
+
+    def _write(self) -> None:
         assert self.checkpoint is not None
         assert self.best is not None
         assert self.best_values is not None
@@ -143,15 +262,12 @@ class Recorder:
             "key": self.key,
             "trail": [asdict(epoch) for epoch in self.trail],
             "best": self.best.number,
+            "best_ties": self.best_ties,
             "finished": self.finished,
             "stopped": self.stopped,
         }
-        write_arrays(self.checkpoint, header, {**state, "best": self.best_values})
-
-
-def _judged(epoch: Epoch) -> float:
-    """What epochs are chosen by."""
-    return epoch.train if np.isnan(epoch.valid) else epoch.valid
+        path = np.array(self.path, np.float64).reshape(len(self.path), len(self.best_values))
+        write_arrays(self.checkpoint, header, {**self.state, "best": self.best_values, "path": path})
 
 
 def fingerprint(candidates: Candidates | None, **settings: Any) -> str:
@@ -161,6 +277,7 @@ def fingerprint(candidates: Candidates | None, **settings: Any) -> str:
     if candidates is not None:
         terms = candidates.terms
         counted = () if terms is None else (terms.idf, terms.tf, terms.length)
-        for part in (candidates.offsets, candidates.labels, candidates.features, *counted):
+        missed = (candidates.missed_offsets, candidates.missed_labels)
+        for part in (candidates.offsets, candidates.labels, candidates.features, *counted, *missed):
             digest.update(b"" if part is None else np.ascontiguousarray(part).data)
     return digest.hexdigest()

@@ -1,6 +1,6 @@
-"""Pictures of a cascade, after the figures of Matveeva et al. 2006; the data are of `experiment/cascade_analysis.py`.
+"""Charts of a cascade, after the figures of Matveeva et al. 2006; the data come from `experiment/cascade_analysis.py`.
 
-`write_chart` of `report/plots.py` writes them as .svg, .png or .html.
+`write_chart` of `report/plots.py` writes them to .svg, .png or .html files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WIDTH, HEIGHT = 620, 260
 
 
 def stages_chart(tables: Mapping[str, Sequence[AfterStage]]) -> Any:
-    """Tables 2, 4 and 6: the measure after each stage with its interval, a line a model."""
+    """Tables 2, 4 and 6: the measure after each stage with its interval, one mark per model."""
     values = [
         {"model": name, "stage": f"{row.stage}: top {row.size}", "value": row.value}
         | dict(zip(("low", "high"), row.interval, strict=True))
@@ -45,7 +45,7 @@ def stages_chart(tables: Mapping[str, Sequence[AfterStage]]) -> Any:
 
 
 def epochs_chart(curves: EpochCurves) -> Any:
-    """Figure 4: the first measure against the second, a point an epoch, joined in order."""
+    """Figure 4: the first measure against the second, one point per epoch, joined in order."""
     first, second = curves.measures[:2]
     values = [
         {"epoch": epoch, "first": float(line[0]), "second": float(line[1])} for epoch, line in enumerate(curves.values)
@@ -84,13 +84,13 @@ def top_labels_chart(found: TopLabels) -> Any:
     ]
     alt = altair()
     x = alt.X("label:N", sort=labels, title="label", axis=alt.Axis(labelAngle=0))
-    y = alt.Y("change:Q", title="change of the number at the top, a query")
+    y = alt.Y("change:Q", title="change of the number at the top, per query")
     bars = alt.Chart(alt.Data(values=values)).mark_bar()
     return _framed(bars.encode(x=x, y=y, xOffset=alt.XOffset("step:N", sort=steps), color=_colour(steps, "step")))
 
 
 def good_chart(shares: Floats, sizes: Sequence[int]) -> Any:
-    """Figure 7: good documents at each of the top ranks, a bar a stage; `shares` are those of `good_at_ranks`."""
+    """Figure 7: good documents at each of the top ranks, one bar per stage; `good_at_ranks` gives `shares`."""
     stages = [f"top {size}" for size in sizes]
     values = [
         {"stage": stage, "rank": rank + 1, "share": float(share)}
@@ -105,7 +105,7 @@ def good_chart(shares: Floats, sizes: Sequence[int]) -> Any:
 
 
 def frontier_chart(found: Cutoffs) -> Any:
-    """The measure against the cost of a query: all choices of cut-offs, and the frontier."""
+    """The measure against the cost per query: all choices of cut-offs, and the frontier."""
     frontier = found.frontier
     rest = [choice for choice in found.choices if choice not in frontier]
     shown, below = (
@@ -113,7 +113,8 @@ def frontier_chart(found: Cutoffs) -> Any:
         for part in (frontier, rest)
     )
     alt = altair()
-    x = alt.X("cost:Q", title="cost of a query", scale=alt.Scale(type="log" if min(found.costs) > 0 else "linear"))
+    title = f"cost per query, {found.costs.unit}" if found.costs.unit else "cost per query"
+    x = alt.X("cost:Q", title=title, scale=alt.Scale(type="log" if frontier[0].cost > 0 else "linear"))
     y = alt.Y("value:Q", title=str(found.measure), scale=alt.Scale(zero=False))
     every = alt.Chart(alt.Data(values=below)).mark_point(size=12, color="#bbbbbb")
     line = alt.Chart(alt.Data(values=shown)).mark_line(interpolate="step-after", point=True, color=COLOURS[0])

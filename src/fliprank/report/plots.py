@@ -14,7 +14,7 @@ import numpy as np
 from fliprank.arrays import Floats
 from fliprank.data.files import StrPath, atomic_write
 from fliprank.errors import MissingExtraError, UsageError
-from fliprank.landscape.trajectory import Plateau, Trajectory
+from fliprank.landscape.step_function import Plateau, StepFunction
 from fliprank.report.contours import contours, levels_of
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def styled(chart: Any) -> Any:
     )
 
 
-def steps_shown(path: Trajectory, low: float, high: float, columns: int = COLUMNS) -> tuple[Floats, Floats]:
+def steps_shown(path: StepFunction, low: float, high: float, columns: int = COLUMNS) -> tuple[Floats, Floats]:
     """(x, value) of a curve to draw stepwise: all steps, or of many the least and greatest value in each column."""
     inside = (path.breaks > low) & (path.breaks < high)
     first = int(np.searchsorted(path.breaks, low, "right"))
@@ -121,7 +121,7 @@ def steps_shown(path: Trajectory, low: float, high: float, columns: int = COLUMN
 
 
 def trajectory_chart(
-    paths: Sequence[Trajectory],
+    paths: Sequence[StepFunction],
     axis: str,
     low: float,
     high: float,
@@ -132,8 +132,9 @@ def trajectory_chart(
 ) -> Any:
     """Trajectories of several measures along one line, one above the other, or with `overlay` in one frame.
 
-    The axis shows start + x: the value of the parameter that moves. Local optima are marked, the global one by a filled
-    diamond; where x = 0 lies within, a dashed line shows the present value.
+    The axis shows start + x: the value of the parameter that moves. Diamonds mark local optima, a filled one the best
+    stretch, a circle a stretch that is better than its neighbour but cut off. If x = 0 lies within, a dashed line shows
+    the present value. The titles count local optima and steps, as lower bounds where these are not exact.
     """
     alt = altair()
     labels = list(names or (str(path.measure) for path in paths))
@@ -149,22 +150,34 @@ def trajectory_chart(
         curve, marks = _curve(path, label, low, high, start)
         lines = alt.Chart(alt.Data(values=curve)).mark_line(interpolate="step-after", strokeWidth=1.4)
         layer = [lines.encode(x=across, y=up, color=colour)]
-        for which, filled in (("local", False), ("global", True)):
+        for which, shape in (("local", "diamond"), ("cut off", "circle"), ("best", "diamond")):
             some = alt.Chart(alt.Data(values=[mark for mark in marks if mark["which"] == which]))
-            point = some.mark_point(shape="diamond", size=70 if filled else 45, filled=filled, opacity=1)
+            best = which == "best"
+            point = some.mark_point(shape=shape, size=70 if best else 45, filled=best, opacity=1)
             layer.append(point.encode(x=across, y=up, color=colour))
         if low < 0 < high and not (overlay and i):
             here = alt.Chart(alt.Data(values=[{"x": start}])).mark_rule(color=GREY, strokeDash=[4, 3])
             layer.append(here.encode(x="x:Q"))
         frames.append(alt.layer(*layer))
+    counted = [_counted(path) for path in paths]
     if overlay:
-        return styled(alt.layer(*frames).properties(width=620, height=340))
+        told = [f"{label}: {count}" for label, count in zip(labels, counted, strict=True)]
+        heading = alt.TitleParams(told, fontSize=11)
+        return styled(alt.layer(*frames).properties(width=620, height=340, title=heading))
     height = 260 if len(frames) == 1 else 170
-    return styled(alt.vconcat(*(frame.properties(width=620, height=height) for frame in frames)))
+    titles = [alt.TitleParams(count, fontSize=11) for count in counted]
+    sized = (f.properties(width=620, height=height, title=title) for f, title in zip(frames, titles, strict=True))
+    return styled(alt.vconcat(*sized))
+
+
+def _counted(path: StepFunction) -> str:
+    """How many local optima and steps a curve has."""
+    optima, steps = path.counts()
+    return f"local optima: {optima}; steps: {steps}"
 
 
 def _curve(
-    path: Trajectory, label: str, low: float, high: float, start: float
+    path: StepFunction, label: str, low: float, high: float, start: float
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The points of a curve, and the optima to mark on it."""
     points = zip(*(part.tolist() for part in steps_shown(path, low, high)), strict=True)
@@ -176,7 +189,7 @@ def _curve(
     return curve, marks
 
 
-def shown_range(paths: Sequence[Trajectory]) -> tuple[float, float]:
+def shown_range(paths: Sequence[StepFunction]) -> tuple[float, float]:
     """From where to where to draw: where lines have no end, as far from x = 0 as most of their breaks are."""
     low, high = max(path.low for path in paths), min(path.high for path in paths)
     breaks = np.concatenate([path.breaks for path in paths])
@@ -186,37 +199,40 @@ def shown_range(paths: Sequence[Trajectory]) -> tuple[float, float]:
     return max(low, -room or -1.0), min(high, room or 1.0)
 
 
-def _marked(path: Trajectory, low: float, high: float) -> list[tuple[float, Plateau, str]]:
-    """(middle as far as shown, optimum, "global" or "local") of the optima to mark."""
-    peaks = [peak for peak in path.local_maxima() if peak.high > low and peak.low < high]
-    peaks.sort(key=lambda peak: -peak.value if not path.measure.smaller_is_better else peak.value)
+def _marked(path: StepFunction, low: float, high: float) -> list[tuple[float, Plateau, str]]:
+    """(middle as far as shown, stretch, "best", "local" or "cut off") of the optima to mark."""
+    peaks = [(peak, "local") for peak in path.local_maxima()] + [(peak, "cut off") for peak in path.cut_off()]
+    peaks = [(peak, which) for peak, which in peaks if peak.high > low and peak.low < high]
+    peaks.sort(key=lambda each: -path.measure.sign * each[0].value)
     best = path.maximum.value
     out: list[tuple[float, Plateau, str]] = []
-    for peak in peaks:
+    for peak, which in peaks:
         middle = (max(peak.low, low) + min(peak.high, high)) / 2
         apart = all(abs(middle - other[0]) > APART * (high - low) for other in out)
         if apart and len(out) < MOST_MARKED:
-            out.append((middle, peak, "global" if abs(peak.value - best) <= 1e-12 * max(1.0, abs(best)) else "local"))
+            out.append((middle, peak, "best" if abs(peak.value - best) <= 1e-12 * max(1.0, abs(best)) else which))
     return out
 
 
 def surface_chart(surfaces: Sequence[Surface], titles: Sequence[str], here: tuple[float, float] | None = None) -> Any:
-    """Contours side by side, as in Figure 1 of Taylor et al. 2006; a diamond marks the best point of each grid.
+    """Contours over two parameters side by side, as in Figure 1 of Taylor et al. 2006.
 
-    `here` is marked by a cross: where the model stands.
+    A diamond marks the best point of each grid, a cross the point `here`: where the model stands.
     """
     alt = altair()
+    if any(len(surface.axes) != 2 for surface in surfaces):
+        raise UsageError("contours are drawn over two parameters")
     panels = []
     for surface, title in zip(surfaces, titles, strict=True):
         lines = [
             {"x": a, "y": b, "level": level, "line": f"{level}:{number}", "order": order}
             for level in levels_of(surface.values).tolist()
-            for number, line in enumerate(contours(surface.x, surface.y, surface.values, level))
+            for number, line in enumerate(contours(surface.axes[0], surface.axes[1], surface.values.T, level))
             for order, (a, b) in enumerate(np.round(line, 6).tolist())
         ]
         shown = {"zero": False, "nice": False}
-        x = alt.X("x:Q", title=surface.parameters[0], scale=alt.Scale(domain=_ends(surface.x), **shown))
-        y = alt.Y("y:Q", title=surface.parameters[1], scale=alt.Scale(domain=_ends(surface.y), **shown))
+        x = alt.X("x:Q", title=surface.parameters[0], scale=alt.Scale(domain=_ends(surface.axes[0]), **shown))
+        y = alt.Y("y:Q", title=surface.parameters[1], scale=alt.Scale(domain=_ends(surface.axes[1]), **shown))
         # A few steep points at the edge should not take all colours for themselves.
         ends = np.nanquantile(surface.values, [0.05, 1.0] if surface.larger_is_better else [0.0, 0.95]).tolist()
         scale = alt.Scale(scheme="viridis", domain=ends, clamp=True, reverse=not surface.larger_is_better)

@@ -1,9 +1,9 @@
 """From text to terms: words, lower case, stop words, Snowball stems; every step can be switched off.
 
-A word is letters, digits and underscores of any script (`\\w+`) with the marks upon them, such as the vowel signs of
-Hindi. A Chinese character or a Hiragana, written without spaces, is a word by itself, as in Lucene. Words are found by
-a kernel (`words.py`); stop words and stems concern distinct words only, so a collection of a billion words calls the
-stemmer once for each word of its vocabulary. An index keeps its analyzer, and analyses queries as it did its documents.
+A word consists of letters, digits and underscores of any script (`\\w+`) and the marks on them, such as the vowel signs
+of Hindi. A Chinese character or a Hiragana, written without spaces, is a word by itself, as in Lucene. A kernel finds
+the words (`words.py`); only distinct words are stemmed, so a collection of a billion words calls the stemmer once per
+word of its vocabulary. An index keeps its analyzer, and analyses queries in the same way as its documents.
 
 >>> Analyzer().terms("The runner's red shoes")
 ['runner', 's', 'red', 'shoe']
@@ -33,7 +33,7 @@ ENGLISH = (
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of",
     "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
 )  # fmt: skip
-"""The English stop words of Lucene, and so of the engines built on it."""
+"""The English stop words of Lucene and of the engines built on it."""
 
 CODE_POINTS = 0x110000
 ALONE = 0x1000000
@@ -41,7 +41,7 @@ ALONE = 0x1000000
 _ODD = "\u03a3"
 """A letter whose lower case depends on the letters around it (Σ)."""
 _ACCENTS = re.compile("[\u0300-\u033f]")
-"""Marks that make one letter with the letter before, in texts that do not have it as one."""
+"""Marks that form one letter with the letter before them."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Analyzer:
     def __post_init__(self) -> None:
         if isinstance(self.stopwords, str):
             if self.stopwords != "english":
-                hint = "stop words of another language are given as a list"
+                hint = "stop words of other languages are given as a list"
                 raise UsageError(f"no built-in stop words called {self.stopwords!r}; {hint}")
         elif self.stopwords is not None:
             words = tuple(self.stopwords)
@@ -74,22 +74,22 @@ class Analyzer:
 
     @property
     def stop_list(self) -> tuple[str, ...]:
-        """The stop words, as words of the text are compared with them."""
+        """The stop words, in lower case if words are."""
         words = ENGLISH if isinstance(self.stopwords, str) else tuple(self.stopwords or ())
         return tuple(dict.fromkeys(word.lower() if self.lowercase else word for word in words))
 
     def stems(self, words: Sequence[str]) -> list[str]:
-        """The stem of each word; the words themselves without a stemmer."""
+        """The stem of each word; without a stemmer, the words themselves."""
         if self.stemmer is None:
             return list(words)
         import Stemmer
 
-        stemmer = Stemmer.Stemmer(self.stemmer, 0)  # distinct words: a cache would only cost
+        stemmer = Stemmer.Stemmer(self.stemmer, 0)  # words are distinct: a cache would only cost time
         found: list[str] = stemmer.stemWords(words)
         return found
 
     def terms(self, text: str) -> list[str]:
-        """The terms of one text, in order; by plain Python, for a person to look at."""
+        """The terms of one text, in order; in plain Python, to look at."""
         stop = set(self.stop_list)
         words = word_pattern().findall(self.normal(text))
         return self.stems([word for word in words if word not in stop])
@@ -111,7 +111,7 @@ class Analyzer:
         return cls(given["lowercase"], stop, stemmer)
 
     def normal(self, text: str) -> str:
-        """The text in which words are looked for: accents one with their letters, lower case (İ is i, not i and a dot).
+        """The text in which words are found: accents joined with their letters, lower case (İ is i, not i and a dot).
 
         >>> Analyzer().normal("CAFE" + chr(0x301) + " İzmir")
         'café izmir'
@@ -120,19 +120,19 @@ class Analyzer:
         return one.replace("İ", "i").lower() if self.lowercase else one
 
     def plain(self, texts: Iterable[str]) -> list[str]:
-        """The texts, `normal` already where a table of letters, one by one, would not make them so."""
+        """The texts, made `normal` where replacing letters one by one would not be enough."""
         odd = re.compile(f"[{_ODD}]|{_ACCENTS.pattern}" if self.lowercase else _ACCENTS.pattern)
         return [self.normal(text) if odd.search(text) else text for text in texts]
 
     def odd(self, data: bytes) -> bool:
-        """Whether some of these UTF-8 bytes have to go through `plain`; 0xCC leads the bytes of an accent."""
+        """Whether some of these UTF-8 bytes have to go through `plain`; 0xCC is the first byte of an accent."""
         return not data.isascii() and (b"\xcc" in data or (self.lowercase and _ODD.encode() in data))
 
 
 def read_words(path: StrPath) -> tuple[str, ...]:
-    """Stop words from a file, one a line; what follows a `|` is a comment, as in Snowball's lists."""
+    """Stop words from a file, one per line; what follows a `|` is a comment, as in Snowball's lists."""
     if not Path(path).exists():
-        raise UsageError(f"no stop words called {str(path)!r}: there are english, none, or a file of words, one a line")
+        raise UsageError(f"no stop words called {str(path)!r}: give english, none, or a file with one word per line")
     with open_text(path) as lines:
         words = [line.removeprefix("\ufeff").partition("|")[0].strip() for line in lines]
     return tuple(dict.fromkeys(word for word in words if word))
@@ -150,13 +150,13 @@ def word_pattern() -> re.Pattern[str]:
 
 
 def _alone() -> list[int]:
-    """Characters that are words by themselves: of Chinese, and Hiragana."""
+    """Characters that are words by themselves: Chinese ones and Hiragana."""
     spans = ((0x3041, 0x3097), (0x3400, 0x4DC0), (0x4E00, 0xA000), (0xF900, 0xFB00), (0x20000, 0x32000))
     return [point for span in spans for point in range(*span) if re.match(r"\w", chr(point))]
 
 
 def _marks() -> list[int]:
-    """Characters that go on a letter: accents, vowel signs."""
+    """Characters that are written on a letter: accents, vowel signs."""
     return [p for p in range(0x300, 0x1F000) if unicodedata.category(chr(p)) in ("Mn", "Mc")]
 
 
@@ -170,9 +170,9 @@ def _as_class(points: list[int]) -> str:
 
 @lru_cache(maxsize=2)
 def letters(lowercase: bool) -> Int32s:
-    """For each code point the one that stands for it in a word (lower case, if so wished); 0: not part of a word.
+    """For each code point, the one that stands for it in a word (in lower case if wanted); 0 if it separates words.
 
-    From `ALONE` on: a word by itself. Below 0: a mark, which goes on with a word and begins none.
+    From `ALONE` on, it is a word by itself. Below 0, it is a mark, which continues a word but begins none.
 
     >>> table = letters(True)
     >>> chr(table[ord("É")]), table[ord("-")], chr(table[ord("東")] - ALONE), chr(-table[0x301]) == chr(0x301)

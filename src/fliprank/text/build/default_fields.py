@@ -1,7 +1,7 @@
-"""Which text is a field where nobody has said: not ids, addresses, dates and hashes, though they come as strings.
+"""Which strings are text where the user named no fields: not ids, addresses, dates and hashes.
 
-A column is looked at once, where it first occurs; so a field is the same thing in all documents.
-Numbers that come as strings are columns of the documents, as numbers are.
+A column is judged once, by its first values, so that a field is the same thing in all documents. Numbers that come as
+strings become columns of the documents, as numbers do.
 
 >>> kind_of("made", pl.Series(["2021-03-04", None, "2020-12-31T10:00:00Z"]))
 'dates'
@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import polars as pl
 
-__all__ = ["NUMBERS", "TEXT", "kind_of", "left_out"]
+__all__ = ["NUMBERS", "TEXT", "kind_of", "notes_on_left_out"]
 
-TEXT, NUMBERS, UNSAID = "text", "numbers", "not for search"
+TEXT, NUMBERS, BY_REQUEST = "text", "numbers", "a field by request only"
 
 NOT_BY_DEFAULT = {"url", "dochdr", "_id", "id", "docid", "docno", "doc_id"}
-"""Names of what is no field unless it is asked for, whatever it holds."""
+"""Names that are not fields unless the user asks for them, whatever they hold."""
 
-LOOKED_AT = 1000
-"""Values by which a column is judged."""
+SAMPLED = 1000
+"""The number of values by which a column is judged."""
 
 PATTERNS = {
     NUMBERS: r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?",
@@ -29,23 +29,23 @@ PATTERNS = {
     "addresses": r"([A-Za-z][A-Za-z0-9+.-]*://|www\.|mailto:|/)\S*",
     "hashes": r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{24,}",
 }
-"""What a column is if all of its values look so."""
+"""A column is of a kind if all of its values match the pattern."""
 
 
 def kind_of(name: str, column: pl.Series) -> str:
-    """What a column of strings holds."""
+    """The kind of a column of strings."""
     if name.rsplit(".")[-1] in NOT_BY_DEFAULT:
-        return UNSAID
+        return BY_REQUEST
     values = column.drop_nulls().str.strip_chars()
-    values = values.filter(values != "").head(LOOKED_AT)
+    values = values.filter(values != "").head(SAMPLED)
     if not len(values):
         return TEXT
     found = (kind for kind, pattern in PATTERNS.items() if values.str.contains(f"^(?:{pattern})$").all())
     return next(found, TEXT)
 
 
-def left_out(kinds: dict[str, str], others: set[str]) -> list[str]:
-    """Notes on what did not become text, and on what is neither text nor number."""
-    named = [f"{name} ({kind})" for name, kind in kinds.items() if kind not in (TEXT, UNSAID)]
+def notes_on_left_out(kinds: dict[str, str], others: set[str]) -> list[str]:
+    """Notes on strings that did not become fields, and on values that are neither text nor numbers."""
+    named = [f"{name} ({kind})" for name, kind in kinds.items() if kind not in (TEXT, BY_REQUEST)]
     notes = [f"not taken for text: {', '.join(named)}; name the fields to have them"] if named else []
     return notes + ([f"neither text nor numbers, left out: {', '.join(sorted(others))}"] if others else [])

@@ -1,8 +1,8 @@
 """Documents of any kind, in batches of columns: JSON lines, BEIR folders, Parquet, TREC files, frames, mappings.
 
-What a file holds is known by its content. Errors name file and line; where polars can't parse a batch of JSON lines,
-its lines are read again one by one to find the one at fault. Text (also lists of strings, and text in a nested object,
-as `metadata.author`) becomes fields; numbers become columns of the documents; `links` are kept for `links.py`.
+The kind of a file is detected from its content. Errors name file and line: if polars can't parse a batch of JSON lines,
+they are read again one by one to find the broken one. Text (also lists of strings, and text in a nested object, as
+`metadata.author`) becomes fields; numbers become columns of the documents; `links` are kept for `links.py`.
 
 >>> batch = next(read_documents([{"_id": 7, "title": "Red shoes", "price": 9.5}]))
 >>> batch.ids.to_list(), sorted(batch.texts), batch.numbers["price"].to_list()
@@ -29,10 +29,10 @@ from fliprank.text.build.trec_documents import read_trec
 __all__ = ["IDS", "Batch", "Source", "line_of", "read_documents"]
 
 IDS = ("_id", "id", "docid", "docno", "doc_id")
-"""Names under which the id of a document is looked for."""
+"""Names that the id of a document may have."""
 BATCH = 20_000
 DEEPEST = 8
-"""Objects within objects that are laid flat."""
+"""The depth to which nested objects are flattened."""
 
 Source = StrPath | Sequence[StrPath] | pl.DataFrame | Iterable[Mapping[str, Any]]
 _KINDS = {str: "text", int: "a number", float: "a number", bool: "true or false", list: "a list", dict: "an object"}
@@ -41,9 +41,9 @@ _HINT = 'a line is a JSON object such as {"_id": "d1", "title": "...", "text": "
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some documents: ids, text by field, numbers by column, the lists of links; `first` counts from 0 in its file.
+    """Some documents: ids, text per field, numbers per column, lists of links; `first` counts from 0 in its file.
 
-    `others` are names of what is neither text nor numbers nor links.
+    `others` are the names of values that are neither text nor numbers nor links.
     """
 
     ids: pl.Series
@@ -56,7 +56,7 @@ class Batch:
 
 
 def read_documents(source: Source) -> Iterator[Batch]:
-    """Batches of the documents of `source`: a file, a folder in BEIR's layout, several of them, a frame, mappings."""
+    """The documents of `source` in batches: a file, a folder in BEIR's layout, several of them, a frame, mappings."""
     if isinstance(source, pl.DataFrame):
         yield from _numbered(source.iter_slices(BATCH), None)
     elif isinstance(source, str | Path) or hasattr(source, "__fspath__"):
@@ -102,7 +102,7 @@ def _kind(path: Path) -> str:
         return "json"
     if start[:5].upper().startswith((b"<DOC>", b"<DOC ")):
         return "trec"
-    hint = "JSON lines, Parquet, or TREC's <DOC><DOCNO>..., each known by its content"
+    hint = "JSON lines, Parquet, or TREC's <DOC><DOCNO>... are detected from the content"
     raise InputError("not a file of documents" if start else "the file is empty", path=path, hint=hint)
 
 
@@ -112,19 +112,19 @@ def _json_frames(path: Path) -> Iterator[pl.DataFrame]:
         lines, data = chunk.count(b"\n"), chunk.removeprefix(b"\xef\xbb\xbf") if line == 1 else chunk
         if not data.isspace():
             try:
-                # Polars looks at all lines for the fields there are: those it does not expect it would drop silently.
+                # Polars reads all lines to learn the fields: others it would drop silently.
                 frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
             except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-                _complain(path, data, line)
+                _raise_at_line(path, data, line)
                 raise InputError(f"can't be read as JSON lines from line {line} on: {error}", path=path) from error
             if _bad_ids(frame):
-                _complain(path, data, line)
+                _raise_at_line(path, data, line)
             yield frame
         line += lines
 
 
-def _complain(path: Path, data: bytes, line: int) -> None:
-    """Raise an error at the first line that is broken, has no id, or a field of a kind that does not go with others."""
+def _raise_at_line(path: Path, data: bytes, line: int) -> None:
+    """Raise at the first line that is broken, has no id, or has a field of another kind than earlier lines."""
     kinds: dict[str, type] = {}
     clash: tuple[int, str] | None = None
     for text in data.split(b"\n"):
@@ -145,7 +145,7 @@ def _complain(path: Path, data: bytes, line: int) -> None:
                     clash = line, f"{key!r} is {_KINDS[kind]} here, and {_KINDS[before]} before"
         line += 1
     if clash is not None:
-        raise InputError(clash[1], path=path, line=clash[0], hint="a field is of one kind in all documents")
+        raise InputError(clash[1], path=path, line=clash[0], hint="a field must be of one kind in all documents")
 
 
 def _bad_ids(frame: pl.DataFrame) -> bool:
@@ -201,10 +201,10 @@ def _numbered(frames: Iterable[pl.DataFrame], path: Path | None) -> Iterator[Bat
 
 
 def _batch(frame: pl.DataFrame, path: Path | None, first: int) -> Batch:
-    """The columns of a frame by what they are; nested objects are laid flat."""
+    """The columns of a frame by their kind; nested objects are flattened."""
     key = next(name for name in IDS if name in frame.columns)
     texts, numbers, links, others = {}, {}, None, []
-    for name, column in _flat(frame):
+    for name, column in (each for given in frame for each in _flattened(given.name, given)):
         kind = column.dtype
         if name == key or kind == pl.Null:
             continue
@@ -221,15 +221,10 @@ def _batch(frame: pl.DataFrame, path: Path | None, first: int) -> Batch:
     return Batch(frame[key].cast(pl.String), texts, numbers, links, path, first, tuple(others))
 
 
-def _flat(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
-    for name in frame.columns:
-        yield from _laid_flat(name, frame[name])
-
-
-def _laid_flat(name: str, column: pl.Series, depth: int = 0) -> Iterator[tuple[str, pl.Series]]:
-    """A column as it is, or the columns of nested objects under names with dots."""
+def _flattened(name: str, column: pl.Series, depth: int = 0) -> Iterator[tuple[str, pl.Series]]:
+    """A column as it is, or the columns of a nested object under names with dots."""
     if not isinstance(column.dtype, pl.Struct) or depth == DEEPEST:
         yield name, column
         return
     for field in column.dtype.fields:
-        yield from _laid_flat(f"{name}.{field.name}", column.struct.field(field.name), depth + 1)
+        yield from _flattened(f"{name}.{field.name}", column.struct.field(field.name), depth + 1)

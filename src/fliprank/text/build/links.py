@@ -1,7 +1,8 @@
-"""What links say about their targets: link text as a field, PageRank as a column; and what the address says.
+"""What links say about their targets (link text as a field, PageRank as a column), and what urls say.
 
-PageRank is the stationary distribution of a reader who follows a link of the page at hand with probability `damping`,
-and else, or where a page has no links, goes to any page. Links of a page to itself do not count, repeated ones once.
+PageRank is the stationary distribution of a reader who follows a link of the current page with probability `damping`,
+and otherwise, or if the page has no links, goes to any page. Links from a page to itself do not count, and repeated
+links count once.
 
 >>> pagerank(np.array([0, 1, 2]), np.array([1, 2, 1]), 3).round(3).tolist()
 [0.05, 0.486, 0.464]
@@ -24,7 +25,7 @@ __all__ = ["pagerank", "read_links", "url_columns"]
 
 
 def pagerank(source: Ints, target: Ints, documents: int, damping: float = 0.85, tolerance: float = 1e-10) -> Floats:
-    """The PageRank of each document, to within `tolerance` over all; sums to 1."""
+    """The PageRank of each document, summing to 1; the total error is at most `tolerance`."""
     from scipy.sparse import coo_array
 
     if not 0 < damping < 1:
@@ -38,7 +39,7 @@ def pagerank(source: Ints, target: Ints, documents: int, damping: float = 0.85, 
     share = damping / out[source]
     step = coo_array((share, (target, source)), (documents, documents)).tocsr()
     rank = np.full(documents, 1.0 / documents)
-    for _ in range(int(-40.0 / np.log(damping)) + 2):  # each step brings it nearer by the factor `damping`
+    for _ in range(int(-40.0 / np.log(damping)) + 2):  # each step reduces the error by the factor `damping`
         spread = (1.0 - damping + damping * rank[out == 0].sum()) / documents
         new = step @ rank + spread
         new /= new.sum()
@@ -51,8 +52,8 @@ def pagerank(source: Ints, target: Ints, documents: int, damping: float = 0.85, 
 def read_links(path: StrPath, pair: tuple[str, str] = ("target", "text")) -> pl.DataFrame:
     """A file of links as a frame of strings: `target`, and `source` and `text` where the file has them.
 
-    JSON lines with these keys; or tab-separated lines: two columns are `pair`, three are source, target, text; a header
-    of these names settles it otherwise.
+    JSON lines with these keys; or tab-separated lines: two columns are `pair`, three are source, target, text, unless a
+    header with these names says otherwise.
     """
     with open_bytes(path) as file:
         start = file.read(1 << 12).removeprefix(b"\xef\xbb\xbf")
@@ -92,19 +93,19 @@ def _table_links(path: StrPath, pair: tuple[str, str]) -> pl.DataFrame:
 
 
 def _uneven(data: bytes, columns: int) -> bool:
-    """Whether some line may have another number of columns."""
+    """Whether some line may have a different number of columns."""
     lines = pl.Series([data.decode()]).str.split("\n").explode().str.strip_chars("\r")
     tabs = lines.filter(lines != "").str.count_matches("\t", literal=True)
     return bool((tabs != columns - 1).any())
 
 
 def _known(frame: pl.DataFrame) -> pl.DataFrame:
-    """Only the columns that hold something."""
+    """Only the columns that are not empty."""
     return frame.select([name for name in frame.columns if frame[name].null_count() < len(frame)])
 
 
 def url_columns(urls: pl.Series) -> dict[str, Any]:
-    """Columns from addresses: how deep below its host a page is, and how long its address.
+    """Columns from urls: how deep below its host a page is, and how long its url is.
 
     >>> {k: v.to_list() for k, v in url_columns(pl.Series(["https://a.org/b/c.html", "/help/", None])).items()}
     {'url_depth': [2.0, 1.0, 0.0], 'url_length': [22.0, 6.0, 0.0]}

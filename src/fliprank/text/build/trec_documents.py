@@ -1,7 +1,7 @@
 """Documents in TREC's markup: <DOC><DOCNO>...</DOCNO><TITLE>...</TITLE><TEXT>...</TEXT></DOC>, one after the other.
 
-Every element right under DOC is a field, by its name in lower case; elements inside it are dropped, their text stays.
-Text outside of any element counts as `text`.
+Every element directly under DOC is a field with its name in lower case; tags inside it are dropped, their text stays.
+Text outside of any element belongs to the field `text`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def read_trec(path: Path) -> Iterator[dict[str, str]]:
             done = found.end()
         rest = text[done:]
     if _TAG.sub("", rest).strip():
-        line += len(rest) - len(rest.lstrip()) and rest[: len(rest) - len(rest.lstrip())].count("\n")
+        line += rest[: len(rest) - len(rest.lstrip())].count("\n")
         raise InputError("text outside of a document, or a document that does not end", path=path, line=line)
 
 

@@ -1,53 +1,47 @@
-"""Features for many weak signals: hundreds of named columns for each row, from an index (docs/features.md).
+"""Features for many weak signals: hundreds of named columns per row, from an index (docs/features.md).
 
-Every kind of `feature_kinds.py` for each field and for all fields joined, beside the numbers that documents and queries
-bring with them: the rankers with hundreds of parameters of Taylor 2006 (section 5) on any collection, for `train`.
+Every kind of `kinds.py` for each field and for all fields joined, next to the numbers that documents and queries bring
+with them: the rankers with hundreds of parameters of Taylor 2006 (section 5) on any collection, for `train`.
 
 >>> from fliprank.text.index import Index
 >>> index = Index.build([{"_id": "a", "title": "Red shoes", "text": "Shoes, all red."}, {"_id": "b", "title": "Sky"}])
->>> asked = {"q": "red shoe"}
->>> rows = features(index, index.candidates(asked), asked, select=["*.tf.sum", "*.phrase"])
+>>> queries = {"q": "red shoe"}
+>>> rows = features(index, index.candidates(queries), queries, select=["*.tf.sum", "*.phrase"])
 >>> dict(zip(rows.feature_names, rows.features[0].tolist()))
 {'title.tf.sum': 2.0, 'title.phrase': 1.0, 'text.tf.sum': 2.0, 'text.phrase': 0.0, 'all.tf.sum': 4.0, 'all.phrase': 1.0}
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from fliprank.arrays import Floats, Ints, frozen
 from fliprank.data.candidates import Candidates
-from fliprank.data.csr import bounds
-from fliprank.data.ids import Ids, match
 from fliprank.errors import InputError, UsageError
-from fliprank.text.build.builder import pack
 from fliprank.text.features.kinds import POSITION_KINDS, QUERY_KINDS, TERM_KINDS, streams
 from fliprank.text.features.matrix import Words, fill_matrix
-from fliprank.text.search.queries import Queries, QueriesLike, analyse, read_queries
-from fliprank.text.words import WordCounter
-
-if TYPE_CHECKING:
-    from fliprank.text.index import Index
-    from fliprank.text.search.candidates import QrelsLike
+from fliprank.text.index_arrays import IndexArrays
+from fliprank.text.search.candidates import QrelsLike, find_candidates
+from fliprank.text.search.queries import Queries, QueriesLike, analyse, idf_of, read_queries
+from fliprank.text.search.retrieve import numbers_of_rows
 
 __all__ = ["feature_names", "feature_rows", "features"]
 
 
 def features(
-    index: Index, candidates: Candidates, queries: QueriesLike, *, select: Sequence[str] | None = None
+    index: IndexArrays, candidates: Candidates, queries: QueriesLike, *, select: Sequence[str] | None = None
 ) -> Candidates:
-    """The same rows, with a column for each feature after those of the documents (PageRank, URL depth, ...).
+    """The same rows, with one column per feature after those of the documents (PageRank, URL depth, ...).
 
-    `select` takes features by name: patterns such as "title.*" or "*.bm25*"; columns of the documents are always kept.
-    A column that has the name of a feature already is replaced. An index without positions has no features of order;
-    `memo["notes"]` of the rows says so.
+    `select` chooses features by name, with patterns such as "title.*" or "*.bm25*"; columns of the documents are always
+    kept. A column that already has the name of a feature is replaced. An index without positions has no features of
+    term order; `memo["notes"]` of the rows says so.
     """
     if candidates.docids is None:
         raise UsageError("features needs candidates with document ids")
@@ -55,37 +49,37 @@ def features(
     if not index.positions:
         notes.append(f"the index has no positions: {len(POSITION_KINDS)} kinds of features are left out")
     names = _selected(feature_names(index), select)
-    documents = _numbers(index, candidates)
+    documents = numbers_of_rows(index, candidates.qids, candidates.offsets, candidates.docids)
     asked = _analysed(index, candidates, queries)
-    held, columns = _columns(index, candidates, documents, names)
-    out = np.zeros((len(candidates), len(held) + len(names)), np.float32)
+    kept, columns = _columns(index, candidates, documents, names)
+    out = np.zeros((len(candidates), len(kept) + len(names)), np.float32)
     for place, column in enumerate(columns):
         out[:, place] = column
-    where = {name: len(held) + place for place, name in enumerate(names)}
-    for place, kind in enumerate(QUERY_KINDS):
+    where = {name: len(kept) + place for place, name in enumerate(names)}
+    for kind, values in zip(QUERY_KINDS, _of_queries(asked), strict=True):
         if kind.name in where:
-            out[:, where[kind.name]] = np.repeat(asked.own[:, place], candidates.sizes)
+            out[:, where[kind.name]] = np.repeat(values, candidates.sizes)
     kinds, fields = [*TERM_KINDS, *POSITION_KINDS], streams(index.fields)
     wanted = np.array([[where.get(f"{field}.{kind.name}", -1) for kind in kinds] for field in fields], np.int64)
-    fill_matrix(index, asked.words, candidates.query_of_rows(), documents, wanted, out)
-    rows = replace(candidates, features=out, feature_names=(*held, *names))
+    fill_matrix(index, _words(index, asked), candidates.query_of_rows(), documents, wanted, out)
+    rows = replace(candidates, features=out, feature_names=(*kept, *names))
     rows.memo["notes"] = tuple(notes)
     return rows
 
 
 def feature_rows(
-    index: Index,
+    index: IndexArrays,
     queries: QueriesLike,
     qrels: QrelsLike | None = None,
     *,
     select: Sequence[str] | None = None,
     **options: Any,
 ) -> Candidates:
-    """From raw text to rows to train on: candidates (`options` as of `Index.pool`) and their features."""
-    return features(index, index.candidates(queries, qrels, **options), queries, select=select)
+    """From raw text to rows to train on: candidates (`options` as of `Index.pool`) with their features."""
+    return features(index, find_candidates(index, queries, qrels, **options), queries, select=select)
 
 
-def feature_names(index: Index) -> tuple[str, ...]:
+def feature_names(index: IndexArrays) -> tuple[str, ...]:
     """The names of all features that this index can give, in the order of their columns."""
     kinds = TERM_KINDS + (POSITION_KINDS if index.positions else ())
     by_field = (f"{stream}.{kind.name}" for stream in streams(index.fields) for kind in kinds)
@@ -102,66 +96,40 @@ def _selected(names: tuple[str, ...], patterns: Sequence[str] | None) -> tuple[s
     return tuple(name for name in names if any(fnmatchcase(name, p) for p in wanted))
 
 
-def _numbers(index: Index, candidates: Candidates) -> Ints:
-    """The number of each row's document."""
-    assert candidates.docids is not None
-    ends = np.array([0, len(candidates)]), np.array([0, index.documents])
-    documents = match(candidates.docids, ends[0], index.docids, ends[1], np.zeros(1, np.int64))
-    if (documents < 0).any():
-        row = int((documents < 0).argmax())
-        query = candidates.qids[int(np.searchsorted(candidates.offsets, row, "right")) - 1]
-        raise InputError(f"document {candidates.docids[row]} is not in the index", query=query)
-    return documents
-
-
-@dataclass(frozen=True, eq=False)
-class _Questions:
-    words: Words
-    own: Floats
-
-
-def _analysed(index: Index, candidates: Candidates, asked: QueriesLike) -> _Questions:
+def _analysed(index: IndexArrays, candidates: Candidates, queries: QueriesLike) -> Queries:
     """The queries of the candidates, in their order."""
-    texts, qids = read_queries(asked), candidates.qids.tolist()
+    texts, qids = read_queries(queries), candidates.qids.tolist()
     if absent := next((qid for qid in qids if qid not in texts), None):
-        raise InputError(
-            "no text for this query of the candidates", query=absent, hint=f"{len(texts)} queries were given"
-        )
-    wanted = {qid: texts[qid] for qid in qids}
-    queries = analyse(index, wanted)
-    known, width = queries.number >= 0, len(index.fields) + 1
-    df, cf = np.zeros((len(known), width)), np.zeros((len(known), width))
-    numbers = queries.number[known]
-    df[known, :-1], df[known, -1] = index.field_df[numbers], index.starts[numbers + 1] - index.starts[numbers]
-    cf[known, :-1] = index.cf[numbers]
-    cf[:, -1] = cf[:, :-1].sum(1)
+        hint = f"{len(texts)} queries were given"
+        raise InputError("no text for this query of the candidates", query=absent, hint=hint)
+    return analyse(index, {qid: texts[qid] for qid in qids})
+
+
+def _of_queries(queries: Queries) -> tuple[Ints, Ints, Ints]:
+    """The values of `QUERY_KINDS`, one per query."""
+    known = np.bincount(np.repeat(np.arange(len(queries)), queries.sizes)[queries.number >= 0], minlength=len(queries))
+    return queries.sizes, np.diff(queries.word_offsets), known
+
+
+def _words(index: IndexArrays, queries: Queries) -> Words:
+    """The queries as kernels read them, with idf and share of the collection for each field and for all joined."""
+    known, width = queries.number >= 0, len(index.fields)
+    df, cf = np.zeros((len(known), width + 1)), np.zeros((len(known), width + 1))
+    df[known, :width], df[:, width] = index.field_df[queries.number[known]], queries.df
+    cf[known, :width] = index.cf[queries.number[known]]
+    cf[:, width] = cf[:, :width].sum(1)
     tokens = np.append(index.field_tokens, index.field_tokens.sum())
-    idf = np.log1p((index.documents - df + 0.5) / (df + 0.5))
-    words, sequence = _sequence(index, wanted, queries)
-    sizes = np.add.reduceat(np.append(known, 0), queries.offsets[:-1]) * (queries.sizes > 0)
-    own = np.stack([queries.sizes, np.diff(words), sizes], axis=1).astype(np.float64)
-    terms = frozen(queries.offsets, np.int64), frozen(queries.number, np.int64), frozen(queries.count, np.float64)
-    by_field = frozen(idf.T, np.float64), frozen((cf / np.maximum(tokens, 1)).T, np.float64)
-    return _Questions(Words(*terms, *by_field, frozen(words, np.int64), frozen(sequence, np.int64)), own)
-
-
-def _sequence(index: Index, texts: Mapping[str, str], queries: Queries) -> tuple[Ints, Ints]:
-    """The words of each query in order, each as the number of its term among those of the query: (offsets, numbers)."""
-    counter = WordCounter(index.analyzer, 1)
-    buffer, _, length = pack(pl.Series(index.analyzer.plain(texts.values()), dtype=pl.String))
-    [chunk] = counter.count(buffer, bounds(length.astype(np.int64)))
-    counter.close()
-    words, [numbers] = counter.unite()
-    stems = Ids.of(index.analyzer.stems(words.tolist())).take(numbers[chunk.stream])
-    offsets = bounds(chunk.counts.astype(np.int64))
-    place = match(stems, offsets, queries.terms, queries.offsets, np.arange(len(queries)))
-    return offsets, place - np.repeat(queries.offsets[:-1], chunk.counts)
+    by_field: tuple[Floats, ...] = idf_of(df, index.documents).T, (cf / np.maximum(tokens, 1)).T
+    ints = (
+        frozen(each, np.int64) for each in (queries.offsets, queries.number, queries.word_offsets, queries.sequence)
+    )
+    return Words(*ints, *(frozen(each, np.float64) for each in (queries.count, *by_field)))
 
 
 def _columns(
-    index: Index, candidates: Candidates, documents: Ints, names: tuple[str, ...]
+    index: IndexArrays, candidates: Candidates, documents: Ints, names: tuple[str, ...]
 ) -> tuple[list[str], list[NDArray[Any]]]:
-    """The columns that are kept: of the candidates, and of the index where they lack them."""
+    """The columns that are kept: those of the candidates, and those of the index that the candidates lack."""
     found: dict[str, NDArray[Any]] = {}
     if candidates.features is not None:
         found |= dict(zip(candidates.feature_names, candidates.features.T, strict=True))

@@ -1,8 +1,8 @@
 """The kinds of features in one table: what each is called, and the formula it stands for.
 
-A kind is worked out for each field and for all fields joined in the index's order: `title.bm25`, `all.phrase`. The
-kernels (`feature_terms.py`, `feature_positions.py`) write their numbers in the order of this table; a new kind is a
-line here, a line there, and its plain formula in tests/text/test_features.py. MSLR-WEB's 136 features are the model.
+A kind is computed for each field and for all fields joined in the index's order: `title.bm25`, `all.phrase`. The
+kernels (`terms.py`, `positions.py`) write their numbers in the order of this table; a new kind is one line here, one
+line there, and its plain formula in tests/text/plain_features.py. MSLR-WEB's 136 features are the model.
 
 >>> len(TERM_KINDS), len(POSITION_KINDS), TERM_KINDS[0]
 (54, 21, Kind(name='covered', formula='c, the number of query terms that the field has'))
@@ -16,16 +16,16 @@ __all__ = ["POSITION_KINDS", "QUERY_KINDS", "TERM_KINDS", "Kind", "kind_table", 
 
 
 class Kind(NamedTuple):
-    """A name, and what it is worth in a field."""
+    """A name, and the formula of its value in a field."""
 
     name: str
     formula: str
 
 
 def _five(name: str, value: str, whole: str = "sum") -> tuple[Kind, ...]:
-    """A number for each query term, told by five: sum (under the name `whole`), min, max, mean, variance."""
+    """Five summaries of one number per query term: sum (named `whole`), min, max, mean, variance."""
     first = Kind(f"{name}.{whole}" if whole else name, f"sum over the query terms of x = {value}")
-    return (first, *(Kind(f"{name}.{told}", f"{told} of x") for told in ("min", "max", "mean", "variance")))
+    return (first, *(Kind(f"{name}.{summary}", f"{summary} of x") for summary in ("min", "max", "mean", "variance")))
 
 
 TERM_KINDS: tuple[Kind, ...] = (
@@ -60,7 +60,7 @@ TERM_KINDS: tuple[Kind, ...] = (
     Kind("cosine", "cosine of the vectors n idf (query) and tf idf (all terms of the field); 0 where one is 0"),
     Kind("cosine.log", "the same with (1 + ln tf) idf for the field"),
 )
-"""What counts of terms say."""
+"""Kinds that count terms."""
 
 POSITION_KINDS: tuple[Kind, ...] = (
     Kind("phrase", "how often the whole query stands in the field, word by word; of a one-term query, tf"),
@@ -85,18 +85,18 @@ POSITION_KINDS: tuple[Kind, ...] = (
     Kind("first.closeness", "1 / (1 + first); 0 where there is none"),
     Kind("first.mean", "mean over the query terms of the words before each; l for those that are not there"),
 )
-"""What the order of terms says; left out where the index has no positions."""
+"""Kinds that look at the order of terms; left out if the index has no positions."""
 
 QUERY_KINDS: tuple[Kind, ...] = (
     Kind("query_terms", "m, the number of different terms of the query"),
     Kind("query_length", "L, the number of words of the query, without stop words"),
     Kind("query_known", "how many of the m terms some document has"),
 )
-"""Of the query alone, the same for all its rows."""
+"""Kinds of the query alone, the same for all its rows."""
 
 
 def streams(fields: tuple[str, ...]) -> tuple[str, ...]:
-    """The fields, and a name for all of them joined: `all`, with underscores after it where a field has that name."""
+    """The fields, and a name for all of them joined: `all`, followed by underscores if a field has that name."""
     joined = "all"
     while joined in fields:
         joined += "_"

@@ -1,142 +1,169 @@
-"""Candidates of queries: what a ranking function is tuned on.
+"""Candidates of queries: the rows on which a ranking function is tuned.
 
-For each query the top of a basic ranker (2500 documents in Taylor 2006), all judged documents, and, if wished, a random
+For each query: the top of a basic ranker (2500 documents in Taylor 2006), all judged documents and, if wanted, a random
 sample of the documents that have all its terms. What can't be used (queries without judgements, judgements of documents
-that the index does not have, queries with no terms) is counted and told; it is an error only when nothing is left.
+that the index does not have, queries without terms) is counted and noted; it is an error only when nothing is left.
 
 >>> from fliprank.text.index import Index
 >>> index = Index.build([{"_id": "a", "t": "red shoe"}, {"_id": "b", "t": "blue shoe"}, {"_id": "c", "t": "sky"}])
 >>> found = pool(index, {"q": "red"}, {"q": {"c": 0, "a": 2, "zz": 1}})
 >>> found.candidates.docids.tolist(), found.candidates.labels.tolist(), found.candidates.missed_labels.tolist()
 (['a', 'c'], [2.0, 0.0], [1.0])
->>> found.notes
-('1 of 3 judged documents are not in the index: zz',)
+>>> found.notes, found.left_out.keys() == {LeftOut.UNKNOWN_DOCUMENTS}
+(('1 of 3 judged documents are not in the index: zz',), True)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
-from fliprank.data.csr import bounds, span_indices
+from fliprank.data.csr import bounds, positions, span_indices
 from fliprank.data.files import StrPath
-from fliprank.data.ids import Ids, match
+from fliprank.data.ids import Ids, locate
 from fliprank.data.trec import Qrels, read_qrels
 from fliprank.errors import InputError, UsageError
+from fliprank.text.index_arrays import IndexArrays
 from fliprank.text.search.queries import Queries, QueriesLike, analyse, read_queries
-from fliprank.text.search.retrieve import Bm25, Scorer, matching, rows_of, top
+from fliprank.text.search.retrieve import Scorer, matching, rows_of, top
 
-if TYPE_CHECKING:
-    from fliprank.text.index import Index
-
-__all__ = ["Pool", "QrelsLike", "list_some", "pool"]
-
-Ranker = Scorer | Bm25 | None
-"""What finds candidates; None is BM25 over all fields taken as one text."""
+__all__ = ["LeftOut", "Pool", "QrelsLike", "find_candidates", "list_some", "pool"]
 
 QrelsLike = Qrels | Mapping[str, Mapping[str, float]] | StrPath
-"""Judgements: as read, by query and document, or a file of them."""
+"""Judgements: as read, as labels by query and document, or a file."""
+
+
+class LeftOut(Enum):
+    """What of the input could not be used."""
+
+    UNJUDGED_QUERIES = "queries have no judgements"
+    UNKNOWN_QUERIES = "judged queries are not among the queries"
+    EMPTY_QUERIES = "queries have no terms left"
+    UNMATCHED_QUERIES = "queries have no term in the index"
+    UNKNOWN_DOCUMENTS = "judged documents are not in the index"
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Candidates, notes on what was left out, and how many queries have no term that some document has."""
+    """Candidates, a note on each kind of input that was left out, and how many queries no document can match."""
 
     candidates: Candidates
-    notes: tuple[str, ...]
-    lost: int = 0
+    left_out: dict[LeftOut, str] = field(default_factory=dict)
+    unmatched: int = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """All notes."""
+        return tuple(self.left_out.values())
+
+
+def find_candidates(
+    index: IndexArrays, queries: QueriesLike, qrels: QrelsLike | None = None, **options: Any
+) -> Candidates:
+    """See `Index.candidates`."""
+    found = pool(index, queries, qrels, **options)
+    found.candidates.memo["notes"] = found.notes
+    return found.candidates
 
 
 def pool(
-    index: Index,
-    asked: QueriesLike,
-    judged: QrelsLike | None = None,
+    index: IndexArrays,
+    queries: QueriesLike,
+    qrels: QrelsLike | None = None,
     *,
     depth: int = 2500,
     sample: int = 0,
     seed: int = 0,
-    ranker: Ranker | Sequence[Ranker] = None,
+    ranker: Scorer | Sequence[Scorer | None] | None = None,
 ) -> Pool:
     """See `Index.pool`."""
     if sample < 0 or depth < 0:
         raise UsageError(f"depth and sample must not be negative: {depth}, {sample}")
-    texts, notes = read_queries(asked), list[str]()
-    qrels = None if judged is None else _qrels(judged)
-    if qrels is not None:
-        texts = _judged_queries(texts, qrels, notes)
+    texts, left_out = read_queries(queries), dict[LeftOut, str]()
+    judged = None if qrels is None else _qrels(qrels)
+    if judged is not None:
+        texts = _judged_queries(texts, judged, left_out)
     if not texts:
         raise InputError("no queries")
-    queries = analyse(index, texts)
-    lost = _note_lost_queries(queries, notes)
-    owners, documents = [], []
+    asked = analyse(index, texts)
+    unmatched = _note_unmatched(asked, left_out)
+    owners, documents = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for each in (ranker if isinstance(ranker, Sequence) else [ranker]) if depth > 0 else ():
-        offsets, found, _ = top(index, queries, each or Bm25(), depth)
-        owners.append(np.repeat(np.arange(len(queries)), np.diff(offsets)))
+        offsets, found, _ = top(index, asked, each, depth)
+        owners.append(_owners(offsets))
         documents.append(found)
-    judgements = None if qrels is None else _Judgements.of(index, queries, qrels, notes)
-    if judgements is not None:
-        owners.append(judgements.owner)
-        documents.append(judgements.document)
+    labelled = None if judged is None else _Labelled.of(index, asked, judged, left_out)
+    if labelled is not None:
+        owners.append(labelled.owner)
+        documents.append(labelled.document)
     if sample > 0:
-        owner, drawn = _sample(index, queries, sample, seed)
+        owner, sampled = _sample(index, asked, sample, seed)
         owners.append(owner)
-        documents.append(drawn)
-    offsets, chosen = _united(owners, documents, len(queries), index.documents)
-    labels = np.full(len(chosen), np.nan)
-    if judgements is None:
-        return Pool(rows_of(index, queries, offsets, chosen, labels), tuple(notes), lost)
-    judgements.label_rows(offsets, chosen, index.documents, labels)
-    rows = rows_of(index, queries, offsets, chosen, labels)
-    missed = bounds(np.bincount(judgements.missed_owner, minlength=len(queries)))
-    return Pool(replace(rows, missed_offsets=missed, missed_labels=judgements.missed), tuple(notes), lost)
+        documents.append(sampled)
+    offsets, chosen = _united(np.concatenate(owners), np.concatenate(documents), len(asked), index.documents)
+    if labelled is None:
+        return Pool(rows_of(index, asked, offsets, chosen), left_out, unmatched)
+    rows = rows_of(index, asked, offsets, chosen, labelled.labels_of(offsets, chosen, index.documents))
+    missed = bounds(np.bincount(labelled.missed_owner, minlength=len(asked)))
+    return Pool(replace(rows, missed_offsets=missed, missed_labels=labelled.missed), left_out, unmatched)
 
 
-def _qrels(judged: QrelsLike) -> Qrels:
-    if isinstance(judged, Qrels):
-        return judged
-    return Qrels.of(judged) if isinstance(judged, Mapping) else read_qrels(Path(judged))
+def _owners(offsets: Ints) -> Ints:
+    """The query of each row."""
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
-def list_some(of: int, what: str, names: Ids) -> str:
-    """A note that lists the first few."""
+def _qrels(qrels: QrelsLike) -> Qrels:
+    if isinstance(qrels, Qrels):
+        return qrels
+    return Qrels.of(qrels) if isinstance(qrels, Mapping) else read_qrels(Path(qrels))
+
+
+def list_some(total: int, what: str, names: Ids) -> str:
+    """A note that counts the names and lists the first three.
+
+    >>> list_some(9, "queries are empty", Ids.of(["q1", "q2", "q3", "q4"]))
+    '4 of 9 queries are empty: q1, q2, q3, ...'
+    """
     some = ", ".join(names[i] for i in range(min(3, len(names))))
-    return f"{len(names):,} of {of:,} {what}: {some}" + (", ..." if len(names) > 3 else "")
+    return f"{len(names):,} of {total:,} {what}: {some}" + (", ..." if len(names) > 3 else "")
 
 
-def _note_lost_queries(queries: Queries, notes: list[str]) -> int:
-    """Note the queries that find nothing, of stop words only or of words that no document has; count them."""
-    owner = np.repeat(np.arange(len(queries)), queries.sizes)
-    empty, found = queries.sizes == 0, np.bincount(owner[queries.number >= 0], minlength=len(queries)) > 0
-    for lost, what in ((empty, "queries have no terms left"), (~empty & ~found, "queries have no term in the index")):
-        if lost.any():
-            notes.append(list_some(len(queries), what, queries.qids.take(np.flatnonzero(lost))))
-    return int((~found).sum())
+def _note(left_out: dict[LeftOut, str], kind: LeftOut, total: int, names: Ids) -> None:
+    if len(names):
+        left_out[kind] = list_some(total, kind.value, names)
 
 
-def _judged_queries(texts: Mapping[str, str], qrels: Qrels, notes: list[str]) -> dict[str, str]:
-    """The queries that have judgements."""
+def _note_unmatched(queries: Queries, left_out: dict[LeftOut, str]) -> int:
+    """Note and count the queries that find nothing: all words are stop words, or no document has any of them."""
+    empty, unmatched = queries.sizes == 0, queries.postings == 0
+    for kind, which in ((LeftOut.EMPTY_QUERIES, empty), (LeftOut.UNMATCHED_QUERIES, unmatched & ~empty)):
+        _note(left_out, kind, len(queries), queries.qids.take(np.flatnonzero(which)))
+    return int(unmatched.sum())
+
+
+def _judged_queries(texts: Mapping[str, str], qrels: Qrels, left_out: dict[LeftOut, str]) -> dict[str, str]:
+    """The queries that have judgements; raises if none has."""
     judged = dict.fromkeys(qrels.qids.take(np.flatnonzero(np.diff(qrels.offsets))).tolist())
     kept = {qid: text for qid, text in texts.items() if qid in judged}
     if not kept:
         have, want = ", ".join(list(texts)[:3]), ", ".join(list(judged)[:3])
         raise InputError("no query has judgements", hint=f"queries: {have or 'none'}; judged: {want or 'none'}")
-    if len(kept) < len(texts):
-        without = Ids.of([qid for qid in texts if qid not in kept])
-        notes.append(list_some(len(texts), "queries have no judgements", without))
-    if unknown := [qid for qid in judged if qid not in texts]:
-        notes.append(list_some(len(judged), "judged queries are not among the queries", Ids.of(unknown)))
+    _note(left_out, LeftOut.UNJUDGED_QUERIES, len(texts), Ids.of([qid for qid in texts if qid not in kept]))
+    _note(left_out, LeftOut.UNKNOWN_QUERIES, len(judged), Ids.of([qid for qid in judged if qid not in texts]))
     return kept
 
 
 @dataclass(frozen=True, eq=False)
-class _Judgements:
-    """QrelsLike documents of the index by query and number, and the labels of those that can't be rows."""
+class _Labelled:
+    """Judged documents of the index by query and number, and the labels of those that can't be rows."""
 
     owner: Ints
     document: Ints
@@ -145,45 +172,41 @@ class _Judgements:
     missed: Floats
 
     @classmethod
-    def of(cls, index: Index, queries: Queries, qrels: Qrels, notes: list[str]) -> _Judgements:
-        partner = match(
-            queries.qids, np.array([0, len(queries)]), qrels.qids, np.array([0, len(qrels.qids)]), np.zeros(1, np.int64)
-        )
+    def of(cls, index: IndexArrays, queries: Queries, qrels: Qrels, left_out: dict[LeftOut, str]) -> _Labelled:
+        partner = locate(queries.qids, qrels.qids)
         rows = span_indices(qrels.offsets, partner)
         owner = np.repeat(np.arange(len(queries)), np.diff(qrels.offsets)[partner])
         ids, label = qrels.docids.take(rows), qrels.labels[rows]
         document = index.numbers_of(ids)
-        if (unknown := document < 0).any():
-            absent = ids.take(np.flatnonzero(unknown))
-            notes.append(list_some(len(ids), "judged documents are not in the index", absent))
-            if unknown.all():
-                raise InputError(
-                    "no judged document is in the index", hint=f"judged: {absent[0]}; indexed: {index.docids[0]}"
-                )
-        used = ~unknown & (queries.sizes[owner] > 0)
+        absent = ids.take(np.flatnonzero(document < 0))
+        if len(absent) == len(ids):
+            hint = f"judged: {absent[0]}; indexed: {index.docids[0]}"
+            raise InputError("no judged document is in the index", hint=hint)
+        _note(left_out, LeftOut.UNKNOWN_DOCUMENTS, len(ids), absent)
+        used = (document >= 0) & (queries.sizes[owner] > 0)
         return cls(owner[used], document[used], label[used], owner[~used], label[~used])
 
-    def label_rows(self, offsets: Ints, chosen: Ints, documents: int, labels: Floats) -> None:
-        """Write the label of each judged row."""
-        key = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)) * documents + chosen
+    def labels_of(self, offsets: Ints, chosen: Ints, documents: int) -> Floats:
+        """The label of each row; NaN if it is not judged."""
+        labels = np.full(len(chosen), np.nan)
+        key = _owners(offsets) * documents + chosen
         order = np.argsort(key)
         at = np.searchsorted(key, self.owner * documents + self.document, sorter=order)
         labels[order[at]] = self.label
+        return labels
 
 
-def _sample(index: Index, queries: Queries, sample: int, seed: int) -> tuple[Ints, Ints]:
-    """Up to `sample` documents of each query that have all its terms, at random."""
+def _sample(index: IndexArrays, queries: Queries, sample: int, seed: int) -> tuple[Ints, Ints]:
+    """For each query, up to `sample` random documents that have all its terms: (queries, documents)."""
     offsets, documents = matching(index, queries, "and")
-    owner = np.repeat(np.arange(len(queries)), np.diff(offsets))
+    owner = _owners(offsets)
     order = np.lexsort((np.random.default_rng(seed).random(len(owner)), owner))
-    kept = np.sort(order[np.arange(len(owner)) - offsets[owner] < sample])
+    kept = np.sort(order[positions(offsets) < sample])
     return owner[kept], documents[kept]
 
 
-def _united(owners: list[Ints], documents: list[Ints], queries: int, size: int) -> tuple[Ints, Ints]:
-    """Each query's documents in the order given, each once: (offsets, documents)."""
-    owner = np.concatenate([np.empty(0, np.int64), *owners])
-    document = np.concatenate([np.empty(0, np.int64), *documents])
+def _united(owner: Ints, document: Ints, queries: int, size: int) -> tuple[Ints, Ints]:
+    """The documents of each query in the order given, without repetition: (offsets, documents)."""
     _, first = np.unique(owner * size + document, return_index=True)
     first = np.sort(first)
     first = first[np.argsort(owner[first], kind="stable")]

@@ -1,41 +1,42 @@
-"""Term statistics from an index: for given documents of each query, how often each query term stands in each field.
-
-The idf is Lucene's, ln(1 + (N - df + 0.5) / (df + 0.5)), with df counted over all fields together: never negative, and
-largest for a term that no document has.
-"""
+"""Term statistics from an index: for given documents of each query, how often each query term occurs in each field."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fliprank.arrays import Floats, Int32s, Ints, Matrix
+from fliprank.arrays import Int32s, Ints, Matrix
 from fliprank.data.csr import bounds
 from fliprank.data.term_statistics import TermStatistics
 from fliprank.kernels import kernel, parallel_kernel, prange
+from fliprank.text.index_arrays import IndexArrays, Postings
 from fliprank.text.search.queries import Queries
 
-if TYPE_CHECKING:
-    from fliprank.text.index import Index
-
-__all__ = ["idf", "statistics"]
+__all__ = ["advance", "statistics"]
 
 
-def idf(index: Index, queries: Queries) -> Floats:
-    """The idf of each query term."""
-    df = np.where(queries.number < 0, 0, index.starts[queries.number + 1] - index.starts[queries.number])
-    return np.log1p((index.documents - df + 0.5) / (df + 0.5))
+class Rows(NamedTuple):
+    """Query q owns rows `offsets[q]:offsets[q + 1]` and terms `term_offsets[q]:term_offsets[q + 1]`.
+
+    `order` are the rows of each query by ascending document; row r has its frequencies from line `tf_starts[r]` on.
+    """
+
+    offsets: Ints
+    documents: Ints
+    order: Ints
+    tf_starts: Ints
+    term_offsets: Ints
+    number: Ints
 
 
-def statistics(index: Index, queries: Queries, offsets: Ints, documents: Ints) -> TermStatistics:
-    """The statistics of documents (by number) `documents[offsets[q] : offsets[q + 1]]` for query q, in this order."""
+def statistics(index: IndexArrays, queries: Queries, offsets: Ints, documents: Ints) -> TermStatistics:
+    """The statistics of the documents `documents[offsets[q] : offsets[q + 1]]` (by number) of each query q."""
     owner = np.repeat(np.arange(len(queries)), np.diff(offsets))
     starts = bounds(queries.sizes[owner])
     order = np.argsort(owner * max(index.documents, 1) + documents, kind="stable")
     tf = np.zeros((starts[-1], len(index.fields)), np.float32)
-    _gather(queries.offsets, queries.number, offsets, documents, order, starts, index.starts, index.docs, index.tf, tf)
+    _gather(Rows(offsets, documents, order, starts, queries.offsets, queries.number), index.postings, tf)
     known = queries.number >= 0
     collection = np.zeros((len(known), len(index.fields)))
     collection[known] = index.cf[queries.number[known]]
@@ -43,7 +44,7 @@ def statistics(index: Index, queries: Queries, offsets: Ints, documents: Ints) -
         index.fields,
         queries.offsets,
         queries.terms,
-        idf(index, queries),
+        queries.idf,
         starts,
         tf,
         index.length[documents].astype(np.float32),
@@ -56,7 +57,7 @@ def statistics(index: Index, queries: Queries, offsets: Ints, documents: Ints) -
 
 @kernel
 def advance(docs: Int32s, low: int, end: int, document: int) -> int:
-    """The first posting from `low` on whose document is not before `document`: steps that double, then halves."""
+    """The first posting from `low` on whose document is not before `document`: by doubling steps, then by bisection."""
     step = 1
     while low + step < end and docs[low + step] < document:
         low += step
@@ -72,29 +73,19 @@ def advance(docs: Int32s, low: int, end: int, document: int) -> int:
 
 
 @parallel_kernel
-def _gather(
-    term_offsets: Ints,
-    number: Ints,
-    row_offsets: Ints,
-    documents: Ints,
-    order: Ints,
-    tf_starts: Ints,
-    starts: Ints,
-    docs: Int32s,
-    tf: NDArray[np.uint16],
-    out: Matrix,
-) -> None:
-    """Walk each term's postings beside the query's documents, both ascending (`order`), and copy what meets."""
-    for q in prange(len(row_offsets) - 1):
-        first = term_offsets[q]
-        for t in range(first, term_offsets[q + 1]):
-            if number[t] >= 0:
-                at, end = starts[number[t]], starts[number[t] + 1]
-                for i in range(row_offsets[q], row_offsets[q + 1]):
-                    row = order[i]
-                    at = advance(docs, at, end, documents[row])
+def _gather(rows: Rows, postings: Postings, out: Matrix) -> None:
+    """Walk the postings of each term and the documents of its query together, both ascending, and copy frequencies."""
+    starts, docs, tf = postings
+    for q in prange(len(rows.offsets) - 1):
+        first = rows.term_offsets[q]
+        for t in range(first, rows.term_offsets[q + 1]):
+            if rows.number[t] >= 0:
+                at, end = starts[rows.number[t]], starts[rows.number[t] + 1]
+                for i in range(rows.offsets[q], rows.offsets[q + 1]):
+                    row = rows.order[i]
+                    at = advance(docs, at, end, rows.documents[row])
                     if at == end:
                         break
-                    if docs[at] == documents[row]:
+                    if docs[at] == rows.documents[row]:
                         for f in range(out.shape[1]):
-                            out[tf_starts[row] + t - first, f] = tf[at, f]
+                            out[rows.tf_starts[row] + t - first, f] = tf[at, f]

@@ -1,4 +1,4 @@
-"""Queries as an index sees them: distinct terms, how often each stands in its query, its number in the index.
+"""Queries as an index sees them: their distinct terms, how often each occurs in its query, its number in the index.
 
 >>> read_queries({"q1": "red shoes"})
 {'q1': 'red shoes'}
@@ -11,10 +11,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
-import polars as pl
 
 from fliprank.arrays import Bytes, Floats, Int32s, Ints
 from fliprank.data.beir import json_objects
@@ -23,44 +22,71 @@ from fliprank.data.files import StrPath, open_bytes, read_bytes, resolve
 from fliprank.data.ids import Ids, factorize
 from fliprank.errors import InputError
 from fliprank.kernels import kernel
-from fliprank.text.build.builder import pack
-from fliprank.text.words import WordCounter
+from fliprank.text.index_arrays import IndexArrays
+from fliprank.text.words import cut_texts
 
-if TYPE_CHECKING:
-    from fliprank.text.index import Index
-
-__all__ = ["Queries", "QueriesLike", "analyse", "read_queries"]
+__all__ = ["Queries", "QueriesLike", "analyse", "idf_of", "read_queries"]
 
 QueriesLike = Mapping[str, str] | StrPath
-"""Queries by id; or a file of them: JSON lines (`_id`, `text`), tab-separated (id, text), or TREC's topics (title)."""
+"""Query texts by id; or a file: JSON lines (`_id`, `text`), tab-separated lines (id, text), or TREC topics (title)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Query q owns `terms`, `number` (-1: in no document) and `count` of `offsets[q]:offsets[q + 1]`."""
+    """Query q owns the distinct terms `offsets[q]:offsets[q + 1]` and the words `word_offsets[q]:word_offsets[q + 1]`.
+
+    Per term: `number` in the index (-1 if no document has it), `count` in the query, `df` and `idf` over all fields.
+    Per word, in the order of the text: `sequence` says which of the query's terms it is, counted from 0.
+    """
 
     qids: Ids
     offsets: Ints
     terms: Ids
     number: Ints
     count: Floats
+    df: Ints
+    idf: Floats
+    word_offsets: Ints
+    sequence: Ints
 
     def __len__(self) -> int:
         return len(self.qids)
 
     @property
     def sizes(self) -> Ints:
-        """Distinct terms of each query."""
+        """The number of distinct terms of each query."""
         return np.diff(self.offsets)
 
+    @property
+    def postings(self) -> Ints:
+        """The number of postings of each query, all terms together."""
+        return np.diff(bounds(self.df)[self.offsets])
 
-def read_queries(asked: QueriesLike) -> dict[str, str]:
+    def span(self, first: int, end: int) -> Queries:
+        """The queries `first:end`."""
+        (a, b), (c, d) = self.offsets[[first, end]], self.word_offsets[[first, end]]
+        offsets, words = self.offsets[first : end + 1] - a, self.word_offsets[first : end + 1] - c
+        per_term = self.number[a:b], self.count[a:b], self.df[a:b], self.idf[a:b]
+        qids, terms = self.qids.take(np.arange(first, end)), self.terms.take(np.arange(a, b))
+        return Queries(qids, offsets, terms, *per_term, words, self.sequence[c:d])
+
+
+def idf_of(df: Any, documents: int) -> Any:
+    """Lucene's idf, ln(1 + (N - df + 0.5) / (df + 0.5)): never negative, and largest for a term that no document has.
+
+    >>> round(float(idf_of(1, 3)), 4)
+    0.9808
+    """
+    return np.log1p((documents - df + 0.5) / (df + 0.5))
+
+
+def read_queries(queries: QueriesLike) -> dict[str, str]:
     """The text of each query by its id; from a mapping, a file, or a folder in BEIR's layout."""
-    if isinstance(asked, Mapping):
-        if bad := next((qid for qid, text in asked.items() if not isinstance(text, str)), None):
-            raise InputError(f"the query's text is {asked[bad]!r:.60}, not a string", query=str(bad))
-        return {str(qid): text for qid, text in asked.items()}
-    path = resolve(Path(asked) / "queries.jsonl" if Path(asked).is_dir() else asked)
+    if isinstance(queries, Mapping):
+        if bad := next((qid for qid, text in queries.items() if not isinstance(text, str)), None):
+            raise InputError(f"the query's text is {queries[bad]!r:.60}, not a string", query=str(bad))
+        return {str(qid): text for qid, text in queries.items()}
+    path = resolve(Path(queries) / "queries.jsonl" if Path(queries).is_dir() else queries)
     with open_bytes(path) as file:
         start = file.read(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip()
     found: dict[str, str] = {}
@@ -90,7 +116,7 @@ _TITLE = re.compile(r"<title>\s*(?:topic\s*:)?([^<]*)", re.IGNORECASE)
 
 
 def _topics(path: Path) -> list[tuple[int, str, str]]:
-    """Queries of a TREC file of topics: the number and the title of each."""
+    """The number and the title of each topic in a TREC topics file."""
     text, out = read_bytes(path).tobytes().decode(), []
     for topic in _TOPIC.finditer(text):
         line = 1 + text.count("\n", 0, topic.start())
@@ -113,38 +139,39 @@ def _table_queries(path: Path) -> list[tuple[int, str, str]]:
         if not row.strip():
             continue
         if not tab or not qid.strip():
-            hint = "a line is: id, tab, text; or a JSON object; or the file is of TREC's topics"
+            hint = "a line is: id, tab, text; or a JSON object; or the file has TREC topics"
             raise InputError("a line without an id and a tab", path=path, line=line, hint=hint)
         out.append((line, qid.strip(), text))
     return out
 
 
-def analyse(index: Index, texts: Mapping[str, str]) -> Queries:
+def analyse(index: IndexArrays, texts: Mapping[str, str]) -> Queries:
     """Cut the queries into terms as the index did its documents, and look the terms up."""
     if not index.is_consistent:
         raise InputError("a damaged index: it has postings of documents or terms that are not there; build it again")
-    counter = WordCounter(index.analyzer, 1)
-    buffer, _, length = pack(pl.Series(index.analyzer.plain(texts.values()), dtype=pl.String))
-    [chunk] = counter.count(buffer, bounds(length.astype(np.int64)))
-    counter.close()
-    words, [numbers] = counter.unite()
+    [chunk], words, [numbers] = cut_texts(texts.values(), index.analyzer)
     stems = Ids.of(index.analyzer.stems(words.tolist()))
     same, first = factorize(stems)
     stem = same[numbers[chunk.stream]]
     query = np.repeat(np.arange(len(texts)), chunk.counts)
-    # Terms of a query in the order in which they stand in it; the first of equal ones counts them all.
-    key, at, count = np.unique(query * len(first) + stem, return_index=True, return_counts=True)
+    # Terms of a query are in the order in which they first occur in it.
+    key, at, which, count = np.unique(
+        query * len(first) + stem, return_index=True, return_inverse=True, return_counts=True
+    )
     order = np.argsort(at)
     owner, term = np.divmod(key[order], max(len(first), 1))
+    offsets = bounds(np.bincount(owner, minlength=len(texts)))
     terms = stems.take(first[term])
     number = _look_up(*terms.arrays, *index.terms.arrays)
-    sizes = np.bincount(owner, minlength=len(texts))
-    return Queries(Ids.of(texts), bounds(sizes), terms, number, count[order].astype(np.float64))
+    df = np.where(number < 0, 0, index.starts[number + 1] - index.starts[number])
+    sequence = np.argsort(order)[which] - offsets[query]
+    each = number, count[order].astype(np.float64), df, idf_of(df, index.documents)
+    return Queries(Ids.of(texts), offsets, terms, *each, bounds(chunk.counts.astype(np.int64)), sequence)
 
 
 @kernel
 def _look_up(buffer: Bytes, start: Ints, length: Int32s, by: Bytes, by_start: Ints, by_length: Int32s) -> Ints:
-    """For each id its place among the sorted ids `by`, or -1."""
+    """For each id, its place among the sorted ids `by`, or -1."""
     out = np.full(len(start), -1, np.int64)
     for i in range(len(start)):
         low, high = 0, len(by_start)

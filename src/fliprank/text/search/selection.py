@@ -22,8 +22,8 @@ def swap(scores: Floats, documents: Int32s, i: int, j: int) -> None:
 
 
 @kernel
-def part(scores: Floats, documents: Int32s, low: int, high: int, rank: Int32s) -> int:
-    """Part `low:high` about one of its entries: better ones before it, worse ones after; where it stands then."""
+def partition(scores: Floats, documents: Int32s, low: int, high: int, rank: Int32s) -> int:
+    """Partition `low:high` around one of its entries, better ones before it and worse ones after; returns its place."""
     swap(scores, documents, (low + high) // 2, high - 1)
     pivot, which, at = scores[high - 1], documents[high - 1], low
     for i in range(low, high - 1):
@@ -31,7 +31,7 @@ def part(scores: Floats, documents: Int32s, low: int, high: int, rank: Int32s) -
         better = score > pivot
         if score == pivot:
             better = rank[document] > rank[which]
-        # Swapped in any case: a branch would be guessed wrong every other time.
+        # Swapped in any case: a branch would be mispredicted every other time.
         scores[i], documents[i] = scores[at], documents[at]
         scores[at], documents[at] = score, document
         at += better
@@ -41,10 +41,10 @@ def part(scores: Floats, documents: Int32s, low: int, high: int, rank: Int32s) -
 
 @kernel
 def select(scores: Floats, documents: Int32s, size: int, best: int, rank: Int32s) -> None:
-    """Bring the `best` best of `size` entries to the front."""
+    """Bring the best `best` of `size` entries to the front."""
     low, high = 0, size
     while high - low > 1:
-        at = part(scores, documents, low, high, rank)
+        at = partition(scores, documents, low, high, rank)
         if at == best:
             return
         if at < best:
@@ -55,14 +55,14 @@ def select(scores: Floats, documents: Int32s, size: int, best: int, rank: Int32s
 
 @kernel
 def sort_best(scores: Floats, documents: Int32s, size: int, rank: Int32s) -> None:
-    """Best first: parts, the smaller one first, then insertion."""
+    """Sort, best first: partitions, the smaller one first, then insertion."""
     stack, depth = np.empty((64, 2), np.int64), 1
     stack[0, 0], stack[0, 1] = 0, size
     while depth > 0:
         depth -= 1
         low, high = stack[depth, 0], stack[depth, 1]
         while high - low > 16:
-            at = part(scores, documents, low, high, rank)
+            at = partition(scores, documents, low, high, rank)
             if at - low < high - at - 1:
                 stack[depth, 0], stack[depth, 1] = at + 1, high
                 high = at

@@ -1,0 +1,232 @@
+"""From a task to a folder: what `fliprank train` and `fliprank tune` do.
+
+Both make a fit and write it down. `train` looks at validation and test rows, fold by fold; `tune` also retrieves again
+with what it found, fits to the documents that came up, and proves the result on held-out queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fliprank import __version__
+from fliprank.data.candidates import Candidates
+from fliprank.data.trec import write_run
+from fliprank.experiment.cascade_analysis import AfterStage, after_stages
+from fliprank.experiment.cutoffs import CutoffOptions, refit_with_cutoffs
+from fliprank.experiment.fit_folder import write_fit, write_json
+from fliprank.experiment.results import FoldResult, Proof, Result
+from fliprank.experiment.task import DEPTH, Queries, Task, pooled
+from fliprank.experiment.telescope import stage_options, telescope
+from fliprank.experiment.training import train
+from fliprank.experiment.trials import Progress
+from fliprank.experiment.tuning import Recipes, cross_validate, recipes_for, tune_by_recipes
+from fliprank.measures import Measure, parse_measure
+from fliprank.models import Model
+from fliprank.models.cascade import Cascade
+from fliprank.optimize.fit import Fit
+
+__all__ = ["train_and_write", "tune_and_write"]
+
+UNTOLD = ("resume", "parameters")
+"""Options of `train` that result.json does not repeat."""
+
+ROUNDS = 3
+"""How often it is tuned again, at most, because the tuned function brought up documents that it was not tuned on."""
+
+OpenProgress = Callable[[str], AbstractContextManager[Progress | None]]
+"""Opened with the name of a piece of work; gives what is called while it goes on."""
+
+
+def train_and_write(
+    model_for: Callable[[Candidates], Model],
+    tasks: Iterable[Task],
+    folder: Path,
+    progress: OpenProgress,
+    *,
+    measure: str | Measure,
+    reported: Iterable[str] = (),
+    by_stage: Mapping[str, str | None] | None = None,
+    cutoffs: CutoffOptions | None = None,
+    **options: Any,
+) -> Result:
+    """Train on each of `tasks`, write models and figures to `folder`; `options` are those of `train`.
+
+    `measure` is what settings and epochs are chosen by, `reported` are the measures of the figures. Of a cascade,
+    `by_stage` has options with commas between stages, and `cutoffs` asks for sizes that are chosen on validation
+    queries within a budget.
+    """
+    select = parse_measure(measure)
+    named = list(dict.fromkeys([str(select), *(str(parse_measure(name)) for name in reported)]))
+    folds: dict[str, FoldResult] = {}
+    notes: list[str] = []
+    settings: dict[str, Any] = {name: value for name, value in options.items() if name not in UNTOLD}
+    for task in tasks:
+        place, model = folder / task.name, model_for(task.train.rows)
+        own = {"measure": select, **options}
+        if isinstance(model, Cascade):
+            fit = _fit_cascade(model, task, place / "checkpoint", progress, own, by_stage or {}, cutoffs)
+        else:
+            fit = _fit(model, task, place / "checkpoint", progress, own)
+        write_fit(place, fit)
+        figures = {part: _figures(fit.model, queries.rows, named) for part, queries in task.parts().items()}
+        folds[task.name] = FoldResult(fit, figures, _stages(fit, task, select))
+        notes += task.notes
+        settings |= {"model": model.kind, **_made_of(task)} if not task.name else {"model": model.kind}
+        if fit.interrupted:
+            break
+    result = Result(folds, settings, notes=tuple(notes), interrupted=fit.interrupted)
+    write_json(folder / "result.json", result.content())
+    return result
+
+
+def _fit(model: Model, task: Task, checkpoint: Path, progress: OpenProgress, options: dict[str, Any]) -> Fit:
+    """The fit of one fold."""
+    valid = None if task.valid is None else task.valid.rows
+    with progress(task.name or "training") as report:
+        return train(model, task.train.rows, valid, checkpoint=checkpoint, progress=report, **options)
+
+
+def _fit_cascade(
+    model: Cascade,
+    task: Task,
+    checkpoint: Path,
+    progress: OpenProgress,
+    options: dict[str, Any],
+    by_stage: Mapping[str, str | None],
+    cutoffs: CutoffOptions | None,
+) -> Fit:
+    """The same, stage by stage; with `cutoffs`, sizes are chosen afterwards and the stages trained again for them."""
+    valid = None if task.valid is None else task.valid.rows
+    own = {name: value for name, value in options.items() if name != "parameters"}
+    own["sample"] = 3 if own.get("sample") is None else own["sample"]
+
+    def named(stage: str) -> AbstractContextManager[Progress | None]:
+        return progress(f"{task.name} {stage}".strip())
+
+    words = stage_options(model, **by_stage)
+
+    def fit(cascade: Cascade, kept: Sequence[int], place: Path) -> Fit:
+        stages = [words[s] for s in kept]
+        return telescope(cascade, task.train.rows, valid, options=stages, checkpoint=place, progress=named, **own)
+
+    first = fit(model, range(len(words)), checkpoint)
+    if cutoffs is None or first.interrupted:
+        return first
+    return refit_with_cutoffs(first, model, task, cutoffs, fit, checkpoint, resume=bool(options.get("resume")))
+
+
+def _figures(model: Model, rows: Candidates, measures: Iterable[str]) -> dict[str, float]:
+    scores = model.score(rows)
+    return {str(m): m.value(scores, rows) for m in map(parse_measure, measures)}
+
+
+def _stages(fit: Fit, task: Task, measure: Measure) -> tuple[AfterStage, ...]:
+    """Of a cascade, what each stage does, on the test queries or the nearest to them that there are."""
+    if not isinstance(fit.model, Cascade):
+        return ()
+    part = task.test or task.valid or task.train
+    return tuple(after_stages(fit.model, part.rows, measure))
+
+
+def tune_and_write(
+    model: Model,
+    task: Task,
+    folder: Path,
+    progress: OpenProgress,
+    *,
+    measure: str | Measure,
+    recipes: Recipes | None = None,
+    reported: Iterable[str] = ("AP", "RR"),
+    folds: int = 5,
+    cross_validated: bool = True,
+    depth: int = DEPTH,
+    **options: Any,
+) -> Result:
+    """Tune `model` on `task`, prove it, and write model, figures and runs to `folder`; `options` are those of `tune`.
+
+    Ctrl-C while the figures are made loses only those that are not there yet: the tuned model was written before.
+    """
+    select = parse_measure(measure)
+    options |= {"measure": select, "folds": folds, "recipes": recipes_for(select) if recipes is None else recipes}
+    with progress("tuning") as report:
+        found = _until_stable(model, task, depth, folder, progress=report, **options)
+    fit, task = found.fit, found.task
+    assert fit.start is not None
+    shown = task.train if task.test is None else task.test
+    runs = {name: task.run(shown, each, depth) for name, each in (("default", fit.start), ("tuned", fit.model))}
+    for name, run in runs.items():
+        write_run(folder / f"{name}.run", replace(run, name=name))
+    settings = {"model": model.kind, "folds": folds, "depth": depth, "seed": options.get("seed", 0), **_made_of(task)}
+    measures = list(dict.fromkeys([str(select), *(str(parse_measure(name)) for name in reported)]))
+    figures = {part: _figures(fit.model, queries.rows, measures) for part, queries in task.parts().items()}
+    result = Result({"": FoldResult(fit, figures)}, settings, notes=task.notes, texts=shown.texts)
+    result = replace(result, new_documents=found.rounds)
+    if task.test is not None:
+        result = replace(result, proofs={"test": _proof(task.test, fit, runs, measures)})
+    write_json(folder / "result.json", result.content())
+    try:
+        result = replace(result, ranges=fit.ranges())
+        if cross_validated:
+            rows = task.train.rows
+            with progress("proving it") as report:
+                held = cross_validate(model, rows, progress=report, **options)
+            proof = Proof.of(rows, held.default, held.tuned, measures)
+            result = replace(result, proofs={**result.proofs, "cross_validated": proof})
+    except KeyboardInterrupt:
+        notes = (*result.notes, "interrupted: some figures are missing")
+        result = replace(result, notes=notes, interrupted=True)
+    write_json(folder / "result.json", result.content())
+    return result
+
+
+def _made_of(task: Task) -> dict[str, Any]:
+    """What was fitted to, to reproduce it."""
+    known = {"version": __version__, "queries": task.train.rows.queries, "rows": len(task.train.rows)}
+    if task.index is None:
+        return known
+    index = task.index
+    return known | {"documents": len(index), "fields": list(index.fields), "analyzer": index.analyzer.to_json()}
+
+
+class _Stable(NamedTuple):
+    """A fit, the task with all that was pooled, and how many documents were new at the top, round by round."""
+
+    fit: Fit
+    task: Task
+    rounds: tuple[int, ...]
+
+
+def _until_stable(model: Model, task: Task, depth: int, folder: Path, **options: Any) -> _Stable:
+    """Tune; retrieve over the whole index with what came out; where new documents enter the top, tune on them too.
+
+    What was tuned so far is in `folder`, and is the result if Ctrl-C ends a later round.
+    """
+    fit, weights = tune_by_recipes(model, task.train.rows, **options)
+    rounds = list[int]()
+    write_fit(folder, fit)
+    while task.index is not None and len(rounds) < ROUNDS:
+        wider, new = pooled(task, fit.model, depth)
+        rounds.append(new)
+        if new == 0:
+            break
+        task = wider
+        again, _ = tune_by_recipes(model, task.train.rows, **{**options, "recipes": weights})
+        fit = replace(again, tried=fit.tried)
+        write_fit(folder, fit)
+    return _Stable(fit, task, tuple(rounds))
+
+
+def _proof(queries: Queries, fit: Fit, runs: dict[str, Any], measures: list[str]) -> Proof:
+    """On the test queries: by full retrieval where there is an index, else by the rows of the file.
+
+    Full retrieval brings up documents that nobody judged; `Judged@10` says how many of the first ten were.
+    """
+    if queries.qrels is not None:
+        return Proof.of(queries.qrels, runs["default"], runs["tuned"], [*measures, "Judged@10"])
+    assert fit.start is not None
+    rows = queries.rows
+    return Proof.of(rows, fit.start.score(rows), fit.model.score(rows), measures)
