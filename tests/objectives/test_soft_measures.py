@@ -14,8 +14,8 @@ from plain_objectives import central_difference
 from fliprank.data.candidates import Candidates
 from fliprank.errors import InputError, UsageError
 from fliprank.measures import AP, RR, P, R, nDCG
+from fliprank.measures.discounts import discount_of
 from fliprank.objectives import SoftAP, SoftNDCG, SoftP, SoftRank, SoftRecall, SoftRR
-from fliprank.objectives.discounts import discount_of
 
 SOFT = [
     SoftNDCG(),

@@ -13,8 +13,8 @@ from plain_objectives import central_difference, contest_matrix, soft_sum
 
 from fliprank.data.candidates import Candidates
 from fliprank.measures import nDCG
+from fliprank.measures.discounts import discount_of
 from fliprank.objectives import SoftRank
-from fliprank.objectives.discounts import discount_of
 from fliprank.objectives.exponential_sum import CURVES, exponential_sum
 
 METHODS = ("generating", "recursion", "normal", "sinkhorn")

@@ -60,7 +60,7 @@ MANY = 40
 """Free parameters from which on line searches, one per parameter and epoch, are left out unless asked for."""
 
 SOFT = {"AP": "softap", "RR": "softrr"}
-"""The smooth objective that is nearest to a measure, where that is not nDCG. For nDCG it is the paper's own, `softrank`,
+"""The smooth objective that is nearest to a measure, if that is not nDCG. For nDCG it is the paper's own, `softrank`,
 which trains as well as the true expectation (docs/softrank.md) and is faster for queries of some dozens of rows."""
 
 Recipes = Sequence[Trial] | Mapping[Trial, float]

@@ -17,8 +17,8 @@ import numpy as np
 from fliprank.arrays import Floats, Ints, frozen
 from fliprank.data.candidates import Candidates
 from fliprank.data.csr import positions
+from fliprank.measures.discounts import alpha_of, checked_discount, discount_of
 from fliprank.objectives.base import one_of, register
-from fliprank.objectives.discounts import alpha_of, checked_discount, discount_of
 from fliprank.objectives.expectation import Paid
 from fliprank.objectives.exponential_sum import nodes_of
 from fliprank.objectives.gains import GAINS, gain_of, ideal_gains, informative, labels_of

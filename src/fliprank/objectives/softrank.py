@@ -26,9 +26,10 @@ import numpy as np
 from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
 from fliprank.kernels import parallel_kernel, prange
+from fliprank.measures.discounts import alpha_of
 from fliprank.objectives.base import one_of, register
 from fliprank.objectives.contests import Contests, contested, hold_contests, pull_apart
-from fliprank.objectives.discounts import alpha_of, expected_on_curve
+from fliprank.objectives.discounts import expected_on_curve
 from fliprank.objectives.exponential_sum import Nodes, sum_of
 from fliprank.objectives.noisy_ranking import Noisy, Tasks, by_row, gather, noisy_ranking, tasks_of
 from fliprank.objectives.rank_binomial import expected_by_normal, expected_by_recursion, near_the_edge
