@@ -228,7 +228,7 @@ def _show_paths(paths: list[ModelTrajectory], axis: str, start: float, title: st
         note = f"Scores are not linear along this line: it was looked at in cells of {paths[0].resolution:.2g}. A flip"
         note += " that is undone within a cell is not seen, so the numbers of optima and of steps are lower bounds."
     if any(path.cut_off() for path in paths):
-        note += "\nCut off: best up to where the line is cut off; what follows may be better, so it is not counted."
+        note += " Cut off: best up to where the line is cut off; what follows may be better, so it is not counted."
     console.show(table, note)
 
 
