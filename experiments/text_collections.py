@@ -54,12 +54,12 @@ interval is of the difference (95%, bootstrap), p of a randomisation test over q
 
 How far to trust it: how `tune` works (priors, weights of recipes, the rows that a fit looks at, scores in units of
 their spread) was settled with sight of held-out folds of Cranfield, CACM, CISI, NPL, the built-in collection and
-2014-train, in several dozen settings, so these rows are optimistic. No setting was chosen by SciFact, 2014-dev or 2013, but they
-are not untouched: five versions of `tune` were measured on them before this one. BM25F + PageRank gave 0.863, 0.868,
-0.865, 0.867 and 0.867 on 2014-dev; the third made its author look for what was wrong (a prior in the wrong unit), and
-work stopped after the fourth, which passed the 0.867 that was aimed at. Its 97 queries can't tell these values apart.
-Moving `tune` to the engine that `train` uses changed details (the order in which parameters are searched, where random
-starts are); nothing was chosen by the figures below.
+2014-train, in several dozen settings, so these rows are optimistic. No setting was chosen by SciFact, 2014-dev or
+2013, but they are not untouched: five versions of `tune` were measured on them before this one. BM25F + PageRank gave
+0.863, 0.868, 0.865, 0.867 and 0.867 on 2014-dev; the third made its author look for what was wrong (a prior in the
+wrong unit), and work stopped after the fourth, which passed the 0.867 that was aimed at. Its 97 queries can't tell
+these values apart. Moving `tune` to the engine that `train` uses changed details (the order in which parameters are
+searched, where random starts are); nothing was chosen by the figures below.
 """
 CONCLUSION = """\
 ## What it shows
