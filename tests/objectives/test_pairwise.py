@@ -220,7 +220,11 @@ def test_gradients_match_central_differences(objective, seed, spread):
 
 
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("objective", [MSE(), Logistic(), RankNet(), RankNet(target=0.9), LambdaRank()], ids=str)
+@pytest.mark.parametrize(
+    "objective",
+    [MSE(), Logistic(), RankNet(), RankNet(target=0.9), LambdaRank(), LambdaRank(measure="AP")],
+    ids=str,
+)
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=8, deadline=None)
 def test_nothing_overflows(objective, size, seed):
