@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,7 +25,6 @@ __all__ = [
     "fit_progress",
     "mean_table",
     "new_table",
-    "p_value",
     "plain",
     "query_table",
     "show",
@@ -65,6 +63,8 @@ def mean_table(result: Evaluation) -> Table:
 
 def comparison_tables(comparisons: list[Comparison], confidence: float) -> list[Table]:
     """One table per measure, one row per run: the difference to the baseline, on how many queries, and its p."""
+    from fliprank.experiment.significance import p_value
+
     tables: dict[str, Table] = {}
     columns = ["run", "difference", f"{confidence:.0%} interval", "+/-/=", "p", "t-test", "Wilcoxon", "Holm", "max-T"]
     for c in comparisons:
@@ -139,11 +139,6 @@ def new_table(title: str, columns: list[str]) -> Table:
 def plain(text: str) -> str:
     """Text from a user, safe to show: no markup, no control characters."""
     return escape(printable(text))
-
-
-def p_value(value: float) -> str:
-    """As people read it: 0.0123, 1e-05."""
-    return "-" if math.isnan(value) else f"{value:.4f}" if value >= 1e-4 else f"{value:.0e}"
 
 
 def _best(result: Evaluation, measure: str, smaller: bool) -> float:

@@ -11,6 +11,7 @@ from rich.console import Console
 from fliprank.cli.result_tables import tuning_tables
 from fliprank.data.candidates import Candidates
 from fliprank.experiment.results import FoldResult, Proof, Result
+from fliprank.experiment.verdict import decide
 from fliprank.measures import parse_measure
 from fliprank.models import Linear
 from fliprank.optimize.fit import Epoch, Fit, Tried
@@ -23,7 +24,8 @@ def told(proof: Proof | None, texts: dict[str, str] | None = None) -> str:
     epoch = Epoch(0, 0.0, 0.5, 0.5)
     tried = (Tried("ranknet by lbfgs", 0.6, 0.75), Tried("keep the defaults", 0.5, 0.25))
     fit = Fit(model, epoch, (epoch,), "done", start=model, measure=parse_measure("RR"), tried=tried, rows=rows)
-    result = Result({"": FoldResult(fit, {})}, {}, {} if proof is None else {"test": proof}, texts=texts or {})
+    proofs = {} if proof is None else {"test": proof}
+    result = Result({"": FoldResult(fit, {})}, {}, proofs, decide(proofs), texts=texts or {})
     screen = Console(width=200, file=(text := io.StringIO()))
     for thing in tuning_tables(result):
         screen.print(thing, markup=False) if isinstance(thing, str) else screen.print(thing)
@@ -42,7 +44,7 @@ def proof_of(ranks: list[int], measures: list[str]) -> Proof:
     ("ranks", "said"),
     [
         ([1] * 12, "Better: RR +0.6667 on 12 queries that tuning did not see, p = 0.0005."),
-        ([5] * 12, "Worse: RR -0.1333 on 12 queries that tuning did not see, p = 0.0005. Stay with the defaults."),
+        ([5] * 12, "Worse: RR -0.1333 on 12 queries that tuning did not see, p = 0.0005. Keep the defaults."),
         ([1, 5] * 3 + [3] * 6, "Perhaps better: RR +0.1333 on 12 queries that tuning did not see"),
         ([4, 3] * 2, "Not better: RR -0.0417 on 4 queries that tuning did not see"),
     ],

@@ -62,6 +62,7 @@ def test_files_in_a_table_and_a_folder_out(files: dict[str, Path], tmp_path: Pat
     out = tmp_path / "out"
     given = ["--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
     options = ["--method", "sampled", "--folds", "2", "--share", "b", "--fix", "title.w=2", "--measure", "RR"]
+    options += ["--adopt", "always"]  # three queries prove nothing
     done = fliprank_does("tune", *given, "--test", files["test.qrels"], *options, "--out", out)
     assert (done.returncode, done.stderr) == (0, "")
     assert "On 3 held-out queries" in done.stdout
@@ -108,6 +109,7 @@ def test_files_in_a_table_and_a_folder_out(files: dict[str, Path], tmp_path: Pat
         (["FULL", "--measure", "AP(rel=3)"], 1, "AP(rel=3) is 0 on all train queries"),
         (["--beir", "BEIR", "--split", "dev"], 1, "no judgements of the split 'dev' (there are: test, train)"),
         (["FULL", "--seed", "-1"], 2, "--seed"),
+        (["FULL", "--adopt", "maybe"], 2, "--adopt maybe: one of proven, always, never"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(

@@ -14,7 +14,12 @@ TRUTH = {"title.w": 6.0, "body.w": 0.3, "title.b": 0.2, "body.b": 0.9}
 
 
 def judged_rows(
-    queries: int = 40, size: int = 20, seed: int = 0, noise: float = 0.2, unjudged: float = 0.0
+    queries: int = 40,
+    size: int = 20,
+    seed: int = 0,
+    noise: float = 0.2,
+    unjudged: float = 0.0,
+    truth: dict[str, float] = TRUTH,
 ) -> Candidates:
     """Queries of two terms; label 2 for the best 3 of a query by the truth and some noise, 1 for the next 4."""
     rng = np.random.default_rng(seed)
@@ -37,7 +42,7 @@ def judged_rows(
         bounds(np.full(queries, size)), np.zeros(count), Ids.of(f"q{i}" for i in range(queries)), docids, terms=terms
     )
     model = BM25F().prepared(rows, 0)
-    worth = model.at(model.params.replace(TRUTH)).score(rows) + noise * rng.normal(size=count)
+    worth = model.at(model.params.replace(truth)).score(rows) + noise * rng.normal(size=count)
     rank = (-worth.reshape(queries, size)).argsort(1).argsort(1).reshape(-1)
     labels = np.where(rank < 3, 2.0, np.where(rank < 7, 1.0, 0.0))
     labels[(labels == 0) & (rng.random(count) < unjudged)] = np.nan

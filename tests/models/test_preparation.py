@@ -156,17 +156,17 @@ def test_features_of_a_subset_keep_their_order() -> None:
 @pytest.mark.parametrize(
     ("model", "expected"),
     [
-        (BM25(), [1, 1]),
-        (TwoStageLM(), [1, 1]),
+        (BM25(), [2, 16]),
+        (TwoStageLM(), [11, 0.25]),
         (Feature("pagerank", "sigmoid"), [1, 1]),
         (Linear(), [0, 1, 1, 1]),
         (FeatureSubset(Linear(), ["age"]), [0, 1]),
         (Network(2), [1] * 6 + [0, 0, 1, 1, 0]),
-        (Stack(Linear(), BM25()), [0, 1, 1, 1, 1, 1, 1, 1]),
-        (Stack(BM25(), hidden=2), [1, 1, 1, 1, 0, 0, 1, 1, 0]),
+        (Stack(Linear(), BM25()), [0, 1, 1, 1, 2, 16, 1, 1]),
+        (Stack(BM25(), hidden=2), [2, 16, 1, 1, 0, 0, 1, 1, 0]),
     ],
 )
-def test_a_prior_holds_all_but_biases(model: Model, expected: list[int]) -> None:
+def test_a_prior_holds_all_but_biases(model: Model, expected: list[float]) -> None:
     assert model.prepared(rows_of(1), 0).penalty_weights.tolist() == expected
 
 

@@ -202,7 +202,7 @@ def test_a_penalty_holds_weights_and_what_parts_hold() -> None:
     rows = rows_of(np.random.default_rng(13))
     ready = Stack(Linear(), TwoStageLM()).prepared(rows, 0)
     held = dict(zip(ready.params.names, ready.penalty_weights.tolist(), strict=True))
-    assert (held["bias"], held["w.age"], held["mu"], held["linear.weight"]) == (0, 1, 1, 1)
+    assert (held["bias"], held["w.age"], held["mu"], held["linear.weight"]) == (0, 1, 0.25, 1)
     net = STACKS["net"].prepared(rows, 0)
     held = dict(zip(net.params.names, net.penalty_weights.tolist(), strict=True))
     assert (held["w21.1.bm25f"], held["b2.1"], held["b3"]) == (1, 0, 0)

@@ -36,6 +36,6 @@ def demo(
         f"Marlpost's help centre: {len(index)} pages with {', '.join(index.fields)}.",
         f"BM25F is tuned on {task.train.rows.queries} judged queries and tested on {test} others.",
     )
-    result = tune_and_write(BM25F(), task, folder, console.fit_progress, measure=DEFAULT_MEASURE, folds=3, restarts=1)
+    result = tune_and_write(BM25F(), task, folder, console.fit_progress, measure=DEFAULT_MEASURE)
     show_result(result)
     console.show(f"written: {folder / 'result.json'}; the same for your own documents: fliprank tune --help")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.table import Table
 
-from fliprank.console import new_table, p_value, plain
-from fliprank.experiment.results import SURE
+from fliprank.console import new_table, plain
+from fliprank.experiment.significance import p_value
 
 if TYPE_CHECKING:
     from fliprank.experiment.results import FoldResult, Proof, Result
@@ -92,12 +92,14 @@ def tuning_tables(result: Result) -> Iterator[Table | str]:
     """What came of a tuning, what counts most first."""
     test, crossed = result.proofs.get("test"), result.proofs.get("cross_validated")
     proof = test or crossed
-    if proof is not None:
-        yield from _verdict(proof)
+    if result.verdict is not None:
+        yield result.verdict.sentence
+        yield from result.verdict.also
+        yield _written(result)
     if test is not None:
         yield _proof_table(f"On {len(test.evaluation.qids)} held-out queries", test)
     if crossed is not None:
-        yield _proof_table(f"Cross-validated on {len(crossed.evaluation.qids)} training queries (nested)", crossed)
+        yield _proof_table(f"Cross-validated on {len(crossed.evaluation.qids)} training queries", crossed)
     if proof is not None:
         yield _moved_table(proof, result.texts)
     yield _parameter_table(result)
@@ -109,18 +111,11 @@ def tuning_tables(result: Result) -> Iterator[Table | str]:
         yield f"Documents new at the top after tuning, retrieved and tuned on again: {counts}."
 
 
-def _verdict(proof: Proof) -> Iterator[str]:
-    """One line to act upon, and a warning for each other measure that is worse by more than chance gives."""
-    first, *others = proof.comparisons
-    p = p_value(first.p["randomisation"])
-    told = f"{first.measure} {first.difference:+.4f} on {first.queries} queries that tuning did not see, p = {p}"
-    if proof.gain > 0:
-        yield f"Better: {told}." if proof.sure else f"Perhaps better: {told}. More judged queries would tell."
-    else:
-        yield f"{'Worse' if proof.sure else 'Not better'}: {told}. Stay with the defaults."
-    for c in others:
-        if c.difference < 0 and c.p["randomisation"] < SURE:
-            yield f"But {c.measure} falls by {-c.difference:.4f}, p = {p_value(c.p['randomisation'])}."
+def _written(result: Result) -> str:
+    """What is in the folder, and how to have the other."""
+    if result.adopted:
+        return "model/ holds the tuned function."
+    return "model/ holds the defaults, tuned-model/ the tuned function; --adopt always takes it all the same."
 
 
 def _proof_table(title: str, proof: Proof) -> Table:

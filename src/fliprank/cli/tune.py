@@ -33,7 +33,8 @@ Parameters may also be arranged in a TOML file (--parameters FILE):
 
   share = { b = ["title.b", "body.b"] }     [start] "title.w" = 2.0     [bounds] "title.w" = [0, 10]     [fix] k = 1.2
 
-Afterwards: OUT/result.json (figures), OUT/model (for `fliprank rank`), OUT/tuned.run (for `fliprank evaluate`).
+Afterwards: OUT/result.json (figures), OUT/model (for `fliprank rank`: the tuned function where it is proven better,
+else the defaults), OUT/tuned.run (for `fliprank evaluate`).
 """
 
 
@@ -48,8 +49,11 @@ def tune(
     what: ModelOptions,
     how: FitOptions,
     arranged: ParameterOptions,
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validations.")] = 5,
-    cross_validate: Annotated[bool, typer.Option(help="Prove it by nested cross-validation.")] = True,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    cross_validate: Annotated[bool, typer.Option(help="Weigh recipes, and prove it, by cross-validation.")] = True,
+    adopt: Annotated[
+        str, typer.Option(help="When OUT/model is the tuned function, else the defaults: proven, always or never.")
+    ] = "proven",
     out: Annotated[Path, typer.Option(help="Folder for model, figures, runs and index.")] = Path("tuned"),
 ) -> None:
     """Set the parameters of a ranking function from relevance judgements, and prove that it is better."""
@@ -58,10 +62,13 @@ def tune(
     from fliprank import console
     from fliprank.experiment.fit_folder import check_folder
     from fliprank.experiment.jobs import tune_and_write
+    from fliprank.experiment.recipes import recipes_for
     from fliprank.experiment.task import check_measure
-    from fliprank.experiment.tuning import recipes_for
+    from fliprank.experiment.verdict import ADOPT
     from fliprank.measures import parse_measure
 
+    if adopt not in ADOPT:
+        raise UsageError(f"--adopt {adopt}: one of {', '.join(ADOPT)}")
     folder, settings, select = check_folder(out), arranged.read(), parse_measure(how.chosen_by)
     recipes = recipes_for(select, how.method, how.objective, **how.of_method())
     with _saying_what_is_kept(folder):
@@ -76,11 +83,11 @@ def tune(
             measure=select,
             reported=how.reported,
             recipes=recipes,
-            folds=folds,
-            cross_validated=cross_validate,
+            folds=folds if cross_validate else None,
+            adopt=adopt,
             depth=source.depth,
             parameters=settings,
-            restarts=how.restarts or 2,
+            restarts=how.restarts or 1,
             seed=how.seed,
         )
     show_result(result)
@@ -92,13 +99,13 @@ def tune(
 @contextmanager
 def _saying_what_is_kept(folder: Path) -> Iterator[None]:
     """Ctrl-C before there are figures: say what is kept and need not be done again."""
-    before = _changed(folder / "model")
+    before = _changed(folder / "tuned-model")
     try:
         yield
     except KeyboardInterrupt:
         kept = "the index is kept" if any(folder.glob("documents-*.index")) else "nothing was written"
-        if _changed(folder / "model") != before:
-            kept = f"{folder / 'model'} is kept, though not tuned on all documents that it brings up"
+        if _changed(folder / "tuned-model") != before:
+            kept = f"{folder / 'tuned-model'} is kept, though nothing is proven about it"
         typer.echo(f"fliprank: interrupted before there were figures; {kept}", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
@@ -110,8 +117,8 @@ def _changed(place: Path) -> float:
 
 def _check_folds(queries: int, folds: int, cross_validate: bool) -> None:
     """Raise an error before the tuning, not at its end, where there are too few queries to hold some out."""
-    if queries < 2:
-        raise InputError("one training query: at least 2 are needed, since queries are held out to choose how to tune")
+    if cross_validate and queries < 2:
+        raise InputError("one training query: at least 2 are needed, to hold some out; or give --no-cross-validate")
     if cross_validate and (folds > queries or queries - -(-queries // folds) < 2):
         fewer = f" --folds {queries}," if queries > 2 else ""
         raise UsageError(f"{folds} folds of {queries} queries: give more judgements,{fewer} or --no-cross-validate")

@@ -1,6 +1,7 @@
 """The folder that a fit is written to, whichever command made it.
 
-OUT/model/         the model
+OUT/model/         the model: of a tuning, what the verdict says (the tuned function or the defaults)
+OUT/tuned-model/   of a tuning, the tuned function, whatever the verdict
 OUT/result.json    figures, settings, what was tried (see `results.py`)
 OUT/trail.csv      every epoch of the fit, with its parameters where there are at most 1,000
 OUT/*.run          rankings, where documents have names
@@ -26,7 +27,17 @@ from fliprank.optimize.fit import Epoch, Fit
 
 __all__ = ["check_folder", "write_fit", "write_json"]
 
-OURS = ("result.json", "model", "trail.csv", "checkpoint", "Fold*", "*.run", "documents-*.index", ".*.part")
+OURS = (
+    "result.json",
+    "model",
+    "tuned-model",
+    "trail.csv",
+    "checkpoint",
+    "Fold*",
+    "*.run",
+    "documents-*.index",
+    ".*.part",
+)
 """What fliprank leaves in a folder; `.part`: what a kill -9 left of a file that was being written."""
 
 
@@ -43,10 +54,10 @@ def check_folder(folder: StrPath) -> Path:
     return path
 
 
-def write_fit(folder: Path, fit: Fit) -> None:
+def write_fit(folder: Path, fit: Fit, name: str = "model") -> None:
     """The model and its trail."""
     folder.mkdir(parents=True, exist_ok=True)
-    fit.model.save(folder / "model")
+    fit.model.save(folder / name)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     known = fit.path is not None and len(fit.path) == len(fit.trail)

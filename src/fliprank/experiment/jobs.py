@@ -10,22 +10,25 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fliprank import __version__
 from fliprank.data.candidates import Candidates
 from fliprank.data.trec import write_run
 from fliprank.experiment.cascade_analysis import AfterStage, after_stages
 from fliprank.experiment.cutoffs import CutoffOptions, refit_with_cutoffs
+from fliprank.experiment.evaluation import evaluate
 from fliprank.experiment.fit_folder import write_fit, write_json
+from fliprank.experiment.recipes import Recipes, recipes_for
 from fliprank.experiment.results import FoldResult, Proof, Result
-from fliprank.experiment.task import DEPTH, Queries, Task, pooled
+from fliprank.experiment.task import DEPTH, Task, pooled
 from fliprank.experiment.telescope import stage_options, telescope
 from fliprank.experiment.training import train
 from fliprank.experiment.trials import Progress
-from fliprank.experiment.tuning import Recipes, cross_validate, recipes_for, tune_by_recipes
+from fliprank.experiment.tuning import tune
+from fliprank.experiment.verdict import Reference, decide
 from fliprank.measures import Measure, parse_measure
-from fliprank.models import Model
+from fliprank.models import BM25, BM25F, Model
 from fliprank.models.cascade import Cascade
 from fliprank.optimize.fit import Fit
 
@@ -141,20 +144,23 @@ def tune_and_write(
     measure: str | Measure,
     recipes: Recipes | None = None,
     reported: Iterable[str] = ("AP", "RR"),
-    folds: int = 5,
-    cross_validated: bool = True,
+    folds: int | None = 5,
+    adopt: str = "proven",
     depth: int = DEPTH,
     **options: Any,
 ) -> Result:
     """Tune `model` on `task`, prove it, and write model, figures and runs to `folder`; `options` are those of `tune`.
 
-    Ctrl-C while the figures are made loses only those that are not there yet: the tuned model was written before.
+    `adopt` says whether the tuned function or the defaults are written as the model: "proven" leaves it to the verdict.
+    With `folds=None` nothing is cross-validated. Ctrl-C loses only what is not there yet: what was fitted so far is in
+    `folder`/tuned-model.
     """
     select = parse_measure(measure)
-    options |= {"measure": select, "folds": folds, "recipes": recipes_for(select) if recipes is None else recipes}
+    options |= {"measure": select, "recipes": recipes_for(select) if recipes is None else recipes}
     with progress("tuning") as report:
-        found = _until_stable(model, task, depth, folder, progress=report, **options)
-    fit, task = found.fit, found.task
+        task, rounds = _with_what_comes_up(model, task, depth, folder, **options)
+        fit = tune(model, task.train.rows, folds=folds, progress=report, **options)
+    write_fit(folder, fit, "tuned-model")
     assert fit.start is not None
     shown = task.train if task.test is None else task.test
     runs = {name: task.run(shown, each, depth) for name, each in (("default", fit.start), ("tuned", fit.model))}
@@ -163,19 +169,14 @@ def tune_and_write(
     settings = {"model": model.kind, "folds": folds, "depth": depth, "seed": options.get("seed", 0), **_made_of(task)}
     measures = list(dict.fromkeys([str(select), *(str(parse_measure(name)) for name in reported)]))
     figures = {part: _figures(fit.model, queries.rows, measures) for part, queries in task.parts().items()}
-    result = Result({"": FoldResult(fit, figures)}, settings, notes=task.notes, texts=shown.texts)
-    result = replace(result, new_documents=found.rounds)
-    if task.test is not None:
-        result = replace(result, proofs={"test": _proof(task.test, fit, runs, measures)})
+    proofs = _proofs(task, fit, runs, measures)
+    verdict = decide(proofs, _references(task, fit, select))
+    result = Result({"": FoldResult(fit, figures)}, settings, proofs, verdict, verdict.adopted(adopt))
+    result = replace(result, new_documents=rounds, notes=task.notes, texts=shown.texts)
+    (fit.model if result.adopted else fit.start).save(folder / "model")
     write_json(folder / "result.json", result.content())
     try:
         result = replace(result, ranges=fit.ranges())
-        if cross_validated:
-            rows = task.train.rows
-            with progress("proving it") as report:
-                held = cross_validate(model, rows, progress=report, **options)
-            proof = Proof.of(rows, held.default, held.tuned, measures)
-            result = replace(result, proofs={**result.proofs, "cross_validated": proof})
     except KeyboardInterrupt:
         notes = (*result.notes, "interrupted: some figures are missing")
         result = replace(result, notes=notes, interrupted=True)
@@ -192,41 +193,57 @@ def _made_of(task: Task) -> dict[str, Any]:
     return known | {"documents": len(index), "fields": list(index.fields), "analyzer": index.analyzer.to_json()}
 
 
-class _Stable(NamedTuple):
-    """A fit, the task with all that was pooled, and how many documents were new at the top, round by round."""
+def _with_what_comes_up(
+    model: Model, task: Task, depth: int, folder: Path, *, recipes: Recipes, **options: Any
+) -> tuple[Task, tuple[int, ...]]:
+    """The task with the documents that a tuned function brings to the top, and how many were new, round by round.
 
-    fit: Fit
-    task: Task
-    rounds: tuple[int, ...]
-
-
-def _until_stable(model: Model, task: Task, depth: int, folder: Path, **options: Any) -> _Stable:
-    """Tune; retrieve over the whole index with what came out; where new documents enter the top, tune on them too.
-
-    What was tuned so far is in `folder`, and is the result if Ctrl-C ends a later round.
+    One recipe goes ahead: it is fitted, ranks the whole index, and what is new at the top joins the next round.
     """
-    fit, weights = tune_by_recipes(model, task.train.rows, **options)
     rounds = list[int]()
-    write_fit(folder, fit)
-    while task.index is not None and len(rounds) < ROUNDS:
-        wider, new = pooled(task, fit.model, depth)
+    moving = [recipe for recipe in recipes if recipe.methods]
+    while task.index is not None and moving and len(rounds) < ROUNDS:
+        ahead = tune(model, task.train.rows, recipes=[moving[len(moving) // 2]], folds=None, **options)
+        write_fit(folder, ahead, "tuned-model")
+        task, new = pooled(task, ahead.model, depth)
         rounds.append(new)
         if new == 0:
             break
-        task = wider
-        again, _ = tune_by_recipes(model, task.train.rows, **{**options, "recipes": weights})
-        fit = replace(again, tried=fit.tried)
-        write_fit(folder, fit)
-    return _Stable(fit, task, tuple(rounds))
+    return task, tuple(rounds)
 
 
-def _proof(queries: Queries, fit: Fit, runs: dict[str, Any], measures: list[str]) -> Proof:
-    """On the test queries: by full retrieval where there is an index, else by the rows of the file.
+def _proofs(task: Task, fit: Fit, runs: dict[str, Any], measures: list[str]) -> dict[str, Proof]:
+    """On the test queries, and on the training queries by fits that did not see them.
 
-    Full retrieval brings up documents that nobody judged; `Judged@10` says how many of the first ten were.
+    With an index test queries are judged by full retrieval. That brings up documents that nobody judged; `Judged@10`
+    says how many of the first ten were.
     """
-    if queries.qrels is not None:
-        return Proof.of(queries.qrels, runs["default"], runs["tuned"], [*measures, "Judged@10"])
     assert fit.start is not None
-    rows = queries.rows
-    return Proof.of(rows, fit.start.score(rows), fit.model.score(rows), measures)
+    found, rows = dict[str, Proof](), task.train.rows
+    if task.test is not None and task.test.qrels is not None:
+        found["test"] = Proof.of(task.test.qrels, runs["default"], runs["tuned"], [*measures, "Judged@10"])
+    elif task.test is not None:
+        held = task.test.rows
+        found["test"] = Proof.of(held, fit.start.score(held), fit.model.score(held), measures)
+    if fit.held_out is not None:
+        found["cross_validated"] = Proof.of(rows, fit.start.score(rows), fit.held_out, measures)
+    return found
+
+
+def _references(task: Task, fit: Fit, measure: Measure) -> list[Reference]:
+    """BM25 and BM25F with their default parameters, on the same queries as the first proof: what costs no tuning."""
+    rows, tuned = task.train.rows, fit.held_out
+    if task.test is not None:
+        rows, tuned = task.test.rows, fit.model.score(task.test.rows)
+    if tuned is None or rows.terms is None:
+        return []
+    rivals = [BM25(), BM25F()] if len(rows.terms.fields) > 1 else [BM25()]
+    known = {
+        rival.kind: rival.prepared(task.train.rows, 0).score(rows) for rival in rivals if rival.kind != fit.model.kind
+    }
+    found = evaluate(rows, {"tuned": tuned, **known}, [str(measure)])
+    means = found.means()
+    return [
+        Reference(c.run, means[c.run][c.measure], -measure.sign * c.difference, c.p["randomisation"])
+        for c in found.compare("tuned")
+    ]

@@ -2,6 +2,7 @@
 
 result.json: {"measure", "train"|"valid"|"test": {MEASURE: mean}, "params", "tried": [...], "settings": {...},
               "proof": {"test"|"cross_validated": {"default", "tuned", "difference", "interval", "p", ...}},
+              "verdict": {"word", "sentence", "also"}, "adopted",
               "stages": [{"stage", "size", "value", "interval", "step", "step_p", "lost", ...}],
               "cutoffs": {"chosen", "frontier", "cost_includes", ...}, "folds": [...], "notes": [...], "interrupted"}
 
@@ -18,13 +19,11 @@ from typing import Any
 from fliprank.experiment.cascade_analysis import AfterStage
 from fliprank.experiment.evaluation import Evaluation, evaluate
 from fliprank.experiment.significance import Comparison
+from fliprank.experiment.verdict import SURE, Verdict
 from fliprank.optimize.fit import Fit
 from fliprank.optimize.ranges import Range
 
-__all__ = ["SURE", "Figures", "FoldResult", "Proof", "Result"]
-
-SURE = 0.05
-"""The p below which a difference counts as shown."""
+__all__ = ["Figures", "FoldResult", "Proof", "Result"]
 
 MOST_PARAMS = 1000
 """Parameters up to which result.json lists them; more are in the model's own file."""
@@ -114,13 +113,16 @@ class FoldResult:
 class Result:
     """What came of a command. `proofs` has "test" and "cross_validated" where they were asked for and not cut short.
 
-    `texts` has the texts of queries, where they are known; `new_documents` says how many documents that had not been
-    fitted to came to the top, round by round.
+    `verdict` says what to do with a tuned function, and `adopted` whether that was done. `texts` has the texts of
+    queries, where they are known; `new_documents` says how many documents that had not been fitted to came to the top,
+    round by round.
     """
 
     folds: dict[str, FoldResult]
     settings: dict[str, Any]
     proofs: dict[str, Proof] = field(default_factory=dict)
+    verdict: Verdict | None = None
+    adopted: bool = True
     ranges: dict[str, Range] = field(default_factory=dict)
     new_documents: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
@@ -147,6 +149,8 @@ class Result:
         out: dict[str, Any] = {"measure": str(self.fit.measure), **self.means(), "proof": None}
         if self.proofs:
             out["proof"] = {name: proof.figures() for name, proof in self.proofs.items()}
+        if self.verdict is not None:
+            out |= {"verdict": asdict(self.verdict), "adopted": self.adopted}
         if several:
             out |= {"folds": folds, "settings": self.settings}
         else:

@@ -6,8 +6,8 @@ only rows that were seen. With thousands of rows per query this saves most of th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,59 +22,53 @@ from fliprank.models import Model
 
 __all__ = ["RowPool"]
 
-TOP, DEEP, MORE = 20, 200, 100
+TOP, DEEP, MORE = 20, 200, 30
 """Rows of a query that fits look at beside the judged ones: its first ranks (twice the cut-off of the measure, from TOP
 to DEEP), and for gradients so many at random of the rest."""
-
-ROUNDS = 4
-"""A fit goes on while rows that it did not see come up among the first ranks, at most so many rounds."""
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class RowPool:
-    """Which rows the fits of one model look at."""
+    """Which rows the fits of one model look at: `chosen`, and for gradients `more` of the others."""
 
-    model: Model
     rows: Candidates
-    measure: Measure
-    seed: int = 0
+    top: int
+    chosen: Mask
+    more: Mask
 
-    def refit_until_top_was_seen(
-        self, fit: Callable[[Model, Candidates, bool], Model], model: Model, queries: Ints, gradient: bool
-    ) -> Model:
-        """Fit on the rows that matter, add those that come up, and go on from there; `fit` is told the first round."""
-        seen = self.for_gradients if gradient else self.best | (self._ranks(model) < self.top)
-        mine = np.zeros(self.rows.queries, bool)
-        mine[queries] = True
-        own = np.repeat(mine, self.rows.sizes)
-        for number in range(ROUNDS):
-            model = fit(model, self.rows.take(seen & own).select(queries), number == 0)
-            rank = self._ranks(model)
-            if not (own & ~seen & (rank < self.top // 2)).any():
-                break
-            seen = seen | (rank < self.top)
-        return model
-
-    def _ranks(self, model: Model) -> Ints:
-        """The rank of each row in its query, from 0."""
-        rank = np.empty(len(self.rows), np.int64)
-        rank[order_rows(model.score(self.rows), self.rows.offsets, self.rows.docids)] = positions(self.rows.offsets)
-        return rank
-
-    @property
-    def top(self) -> int:
-        """How many first ranks of a query a fit looks at."""
-        return DEEP if self.measure.depth is None else min(max(TOP, 2 * self.measure.depth), DEEP)
+    @classmethod
+    def of(cls, model: Model, rows: Candidates, measure: Measure, seed: int = 0) -> RowPool:
+        """The judged rows and the first ranks of this model, and some at random."""
+        top = DEEP if measure.depth is None else min(max(TOP, 2 * measure.depth), DEEP)
+        chosen = ~np.isnan(rows.labels) | (_ranks(model, rows) < top)
+        below = np.maximum(rows.sizes - top, 1)[rows.query_of_rows()]
+        return cls(rows, top, chosen, np.random.default_rng(seed).random(len(rows)) < MORE / below)
 
     @cached_property
-    def best(self) -> Mask:
-        """The judged rows and those of the first ranks."""
-        return ~np.isnan(self.rows.labels) | (self._ranks(self.model) < self.top)
+    def for_searches(self) -> Candidates:
+        """The rows that a search on the measure looks at."""
+        return self.rows.take(self.chosen)
 
     @cached_property
-    def for_gradients(self) -> Mask:
-        """The rows that a gradient looks at first: the best, and some at random."""
-        below = np.maximum(self.rows.sizes - self.top, 1)[self.rows.query_of_rows()]
-        return self.best | (np.random.default_rng(self.seed).random(len(self.rows)) < MORE / below)
+    def for_gradients(self) -> Candidates:
+        """The rows that a gradient looks at: it also learns from documents far down."""
+        return self.rows.take(self.chosen | self.more)
+
+    def with_top_of(self, models: Iterable[Model]) -> RowPool | None:
+        """The pool with the first ranks of these models too; None where the upper half of them was there."""
+        seen, missed = self.chosen | self.more, False
+        chosen = self.chosen
+        for model in models:
+            rank = _ranks(model, self.rows)
+            missed |= bool((~seen & (rank < self.top // 2)).any())
+            chosen = chosen | (rank < self.top)
+        return replace(self, chosen=chosen) if missed else None
+
+
+def _ranks(model: Model, rows: Candidates) -> Ints:
+    """The rank of each row in its query, from 0."""
+    rank = np.empty(len(rows), np.int64)
+    rank[order_rows(model.score(rows), rows.offsets, rows.docids)] = positions(rows.offsets)
+    return rank

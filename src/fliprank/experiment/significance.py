@@ -72,6 +72,15 @@ class Comparison:
         return {name: plain(value) for name, value in vars(self).items()}
 
 
+def p_value(value: float) -> str:
+    """As people read it.
+
+    >>> p_value(0.0123), p_value(0.00001)
+    ('0.0123', '1e-05')
+    """
+    return "-" if math.isnan(value) else f"{value:.4f}" if value >= 1e-4 else f"{value:.0e}"
+
+
 def compare_values(
     values: Mapping[str, Mapping[str, ArrayLike]],
     baseline: str,

@@ -250,22 +250,22 @@ def _opened(place: Path) -> Index | None:
 
 
 def pooled(task: Task, model: Model, depth: int = DEPTH, watch: int = 10) -> tuple[Task, int]:
-    """The task with the top of a tuned model among its training rows, and how many of its first `watch` were new."""
+    """The task with the top of a tuned model among its training rows, and how many of its first `watch` are new there.
+
+    Where nothing is new, the task stays as it is.
+    """
     if task.index is None:
         return task, 0
-    before = task.train.rows
-    texts, qrels = task.train.texts, task.train.qrels
-    rows = task.index.candidates(texts, qrels, depth=depth, ranker=[None, model])
-    return replace(task, train=replace(task.train, rows=rows)), _new_at_top(before, rows, model, watch)
-
-
-def _new_at_top(before: Candidates, after: Candidates, model: Model, watch: int) -> int:
-    """How many documents among the first `watch` of `after` are not in `before`."""
-    top = after.top(model.score(after), watch)
-    assert top.docids is not None
+    before, texts = task.train.rows, task.train.texts
+    top = task.index.search(texts, model, depth=watch)
+    places = {qid: place for place, qid in enumerate(before.qids.tolist())}
+    queries = np.array([places[qid] for qid in top.qids.tolist()], np.int64)
     assert before.docids is not None
-    found = match(top.docids, top.offsets, before.docids, before.offsets, np.arange(top.queries))
-    return int((found < 0).sum())
+    new = int((match(top.docids, top.offsets, before.docids, before.offsets, queries) < 0).sum())
+    if not new:
+        return task, 0
+    rows = task.index.candidates(texts, task.train.qrels, depth=depth, ranker=[None, model])
+    return replace(task, train=replace(task.train, rows=rows)), new
 
 
 def _with_ids(rows: Candidates) -> Candidates:

@@ -123,7 +123,10 @@ class Model(ABC):
 
     @property
     def penalty_weights(self) -> Floats:
-        """For each parameter 1.0 if a prior may hold it to its default, 0.0 if not (biases)."""
+        """How firmly a prior holds each parameter to its default: 1 / (how far off that may well be)², 0 for biases.
+
+        Distances are in the coordinates of a search (`Space`): of logarithms where factors count.
+        """
         return np.ones(len(self.params))
 
     def linear_along(self, direction: ArrayLike) -> bool:

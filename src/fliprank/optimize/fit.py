@@ -64,7 +64,8 @@ class Fit:
     """A fitted model, the epoch that it comes from, every epoch on the way, and why it stopped.
 
     `path` has the free parameters of each epoch, where there are at most 1,000. `start` is the model before, `tried`
-    are the settings that competed, `rows` those that it was fitted to, and `stages` the fits of a cascade's stages.
+    are the settings that competed, `rows` those that it was fitted to, `held_out` the score of each of these by a fit
+    that did not see its query, and `stages` the fits of a cascade's stages.
     """
 
     model: Model
@@ -77,6 +78,7 @@ class Fit:
     measure: Measure | None = None
     tried: tuple[Tried, ...] = ()
     rows: Candidates | None = field(default=None, repr=False)
+    held_out: Floats | None = field(default=None, repr=False)
     stages: tuple[Fit, ...] = ()
 
     def ranges(self, confidence: float = 0.95) -> dict[str, Range]:

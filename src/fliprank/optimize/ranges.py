@@ -15,6 +15,8 @@ import numpy as np
 
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
+from fliprank.data.csr import positions
+from fliprank.data.order import order_rows
 from fliprank.measures import Measure
 from fliprank.models import Model
 from fliprank.models.parameters import Parameters
@@ -24,6 +26,9 @@ __all__ = ["Range", "as_good_ranges"]
 
 POINTS = 24
 """Values that are tried for each parameter."""
+
+DEEP = 200
+"""So many first rows of a query are ranked again at each value."""
 
 REACH = 16.0
 """Parameters without an upper bound are tried up to so many times their value."""
@@ -44,10 +49,13 @@ class Range(NamedTuple):
 def as_good_ranges(
     model: Model, rows: Candidates, measure: Measure, confidence: float = 0.95, jobs: int | None = None
 ) -> dict[str, Range]:
-    """The range of each free parameter that is as good as the value it has."""
+    """The range of each free parameter that is as good as the value it has.
+
+    Rows that are neither judged nor among the first DEEP of a query are left out.
+    """
     from scipy.stats import t
 
-    params = model.params
+    params, rows = model.params, _first_rows(model, rows)
     best = measure.paired(measure.per_query(model.score(rows), rows))
     sign = measure.sign
     critical = float(t.ppf(0.5 + confidence / 2, max(len(best) - 1, 1)))
@@ -71,6 +79,13 @@ def as_good_ranges(
 
     found = run_parallel([partial(search, slot) for slot in range(len(params.free_names))], jobs)
     return dict(zip(params.free_names, found, strict=True))
+
+
+def _first_rows(model: Model, rows: Candidates) -> Candidates:
+    order = order_rows(model.score(rows), rows.offsets, rows.docids)
+    kept = ~np.isnan(rows.labels)
+    kept[order[positions(rows.offsets) < DEEP]] = True
+    return rows.take(kept)
 
 
 def _tried(params: Parameters, slot: int) -> Floats:

@@ -3,8 +3,8 @@
 A weight of 0.05 beside one of 5, or a mu of 2000: what counts is the factor, not the difference. With `factors`, a
 parameter that is positive without an upper bound is moved by its logarithm; what falls to the floor of 1e-4 of its
 default is 0 (or at its lower bound). Other parameters are moved in units of their default, or as they are where that
-is 0 or where two bounds give the scale. The prior pulls every parameter that the model does not exempt
-(`penalty_weights`) to its default, by the squared distance in these coordinates.
+is 0 or where two bounds give the scale. The prior pulls every parameter to its default by the squared distance in these
+coordinates, as firmly as the model says (`penalty_weights`).
 
 >>> from fliprank.models.parameters import Parameters
 >>> space = Space.of(Parameters.of({"mu": (2000.0, 0.0, np.inf), "b": (0.75, 0.0, 1.0)}), factors=True, prior=0.5)
@@ -54,13 +54,13 @@ class Space:
     def of(
         cls, params: Parameters, penalty_weights: Floats | None = None, *, factors: bool = False, prior: float = 0.0
     ) -> Space:
-        """The space of these parameters. `penalty_weights`, one per parameter, says which of them the prior holds."""
+        """The space of these parameters. `penalty_weights`, one per parameter, say how firmly the prior holds each."""
         default, low, high = params.at(params.default).free_values, params.free_lower, params.free_upper
         by_factor = (low >= 0) & np.isinf(high) & (default > 0) & factors
         unit = np.where(by_factor | (np.isfinite(low) & np.isfinite(high)), 1.0, params.free_scale)
         floor = np.where(by_factor, np.maximum(low, FLOOR * default), 0.0)
         weights = np.ones(len(params)) if penalty_weights is None else penalty_weights
-        held = prior * np.minimum(params.pull_free(weights), 1.0)
+        held = prior * params.pull_free(weights) / params.pull_free(np.ones(len(params)))
         plain = cls(by_factor, unit, low, floor, default, low, high, held)
         ends = plain.to_search(low), plain.to_search(np.where(by_factor, CEILING * default, high))
         return cls(by_factor, unit, low, floor, plain.to_search(default), *ends, held)

@@ -58,6 +58,8 @@ class Method(ABC):
     """The values that are tried of settings that the user leaves open, where validation queries can choose."""
     order_matters: ClassVar[bool] = False
     """Whether it looks at queries or pairs one after the other, so that their order matters."""
+    converges: ClassVar[bool] = False
+    """Whether it ends at an optimum of the cost, so that it may as well start where another fit ended."""
     as_printed: ClassVar[bool] = False
     """Whether it follows a paper to the letter: raw scores, the best run and epoch, no averaging."""
 

@@ -23,11 +23,16 @@ __all__ = ["Lbfgs"]
 @register("lbfgs")
 @dataclass(frozen=True)
 class Lbfgs(Method):
-    """`l2` is the strength of the prior: cost + l2 x squared distance from the defaults, in search coordinates."""
+    """`l2` is the strength of the prior: cost + l2 x squared distance from the defaults, in search coordinates.
 
+    It has converged where a step lowers the cost by less than `tolerance`, relative to the cost.
+    """
+
+    converges: ClassVar[bool] = True
     swept: ClassVar[Mapping[str, tuple[Any, ...]]] = {"l2": (1e-3, 1e-2, 1e-1)}
     epochs: int = 100
     l2: float = 1e-3
+    tolerance: float = 2e-9
 
     def run(self, problem: Problem, recorder: Recorder, rng: np.random.Generator) -> None:
         from scipy.optimize import minimize
@@ -56,6 +61,7 @@ class Lbfgs(Method):
         first = space.to_search(start)
         if recorder.epoch(start, function(first)[0], journal=journal.state()) and self.epochs:
             options = {"jac": True, "method": "L-BFGS-B", "bounds": list(zip(space.low, space.high, strict=True))}
-            result = minimize(function, first, callback=callback, options={"maxiter": self.epochs}, **options)
+            limits = {"maxiter": self.epochs, "ftol": self.tolerance}
+            result = minimize(function, first, callback=callback, options=limits, **options)
             if result.status == 0:
                 recorder.stopped = "converged"
