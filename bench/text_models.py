@@ -17,7 +17,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.data.csr import bounds
 from fliprank.data.ids import Ids
 from fliprank.data.term_statistics import TermStatistics
-from fliprank.models import BM25F, Feature, Model, Stack, TwoStageLM
+from fliprank.models import BM25F, BM25Sum, Feature, Model, Stack, TwoStageLM
 
 QUERIES, DOCUMENTS, TERMS = 1000, 1000, 3
 FIELDS, LENGTHS = ("title", "body", "anchor", "url"), (8.0, 400.0, 30.0, 6.0)
@@ -65,6 +65,22 @@ def plain_bm25f(model: BM25F, rows: Candidates) -> Callable[[], Floats]:
     return score
 
 
+def plain_sum(model: BM25Sum, rows: Candidates) -> Callable[[], Floats]:
+    terms, average = rows.terms, model.average
+    assert terms is not None
+    assert average is not None
+    tf, idf = terms.tf.reshape(-1, TERMS, 4), np.repeat(terms.idf.reshape(-1, TERMS), DOCUMENTS, axis=0)
+    mean, idf = average.astype(np.float32), idf.astype(np.float32)
+
+    def score() -> Floats:
+        w, k, b, _ = model.params.values.astype(np.float32).reshape(-1, 4).T
+        norm = k * (1 - b + b * terms.length / mean)
+        scores: Floats = (idf * (w * tf / (tf + norm[:, None, :])).sum(axis=2)).sum(axis=1)
+        return scores
+
+    return score
+
+
 def plain_language_model(model: TwoStageLM, rows: Candidates) -> Callable[[], Floats]:
     terms, values = rows.terms, model.params.values
     assert terms is not None
@@ -86,13 +102,21 @@ def plain_language_model(model: TwoStageLM, rows: Candidates) -> Callable[[], Fl
 def rows() -> list[Row]:
     data = candidates()
     dscores = np.random.default_rng(1).normal(size=len(data))
-    bm25f, language = BM25F().prepared(data, 0), TwoStageLM().prepared(data, 0)
+    bm25f, summed, language = (model.prepared(data, 0) for model in (BM25F(), BM25Sum(), TwoStageLM()))
     stack = Stack(BM25F(), Feature("pagerank", transform="log")).prepared(data, 0)
     plain: dict[str, Callable[[], Floats]] = {
         "BM25F": plain_bm25f(bm25f, data),
+        "sum of BM25": plain_sum(summed, data),
         "two-stage LM": plain_language_model(language, data),
     }
-    models: dict[str, Model] = {"BM25F": bm25f, "two-stage LM": language, "BM25F + log(PageRank)": stack}
+    curved = BM25Sum(curves=True).prepared(data, 0).at([1.0, 1.2, 0.75, 0.7] * len(FIELDS))
+    models: dict[str, Model] = {
+        "BM25F": bm25f,
+        "sum of BM25": summed,
+        "sum of BM25 of tf^0.7": curved,
+        "two-stage LM": language,
+        "BM25F + log(PageRank)": stack,
+    }
     out, where = [], f"{len(data):,} rows x {TERMS} terms x {len(FIELDS)} fields"
     for name, model in models.items():
         peer = plain.get(name)

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from fliprank.models import BM25 as BM25
     from fliprank.models import BM25F as BM25F
     from fliprank.models import AllFeatures as AllFeatures
+    from fliprank.models import BM25Sum as BM25Sum
     from fliprank.models import Cascade as Cascade
     from fliprank.models import Dirichlet as Dirichlet
     from fliprank.models import Feature as Feature
@@ -128,6 +129,7 @@ _HOMES = {
     "fliprank.models": (
         "BM25",
         "BM25F",
+        "BM25Sum",
         "Cascade",
         "FeatureSubset",
         "Dirichlet",

@@ -69,6 +69,8 @@ def test_every_model_is_fitted_by_every_method_that_makes_sense(
     "given",
     [
         ["--model", "bm25f", "--method", "taylor2006", "--objective", "ranknet", "--epochs", "2"],
+        ["--model", "bm25sum", "--method", "taylor2006", "--objective", "ranknet", "--epochs", "2"],
+        ["--model", "bm25sum", "--method", "exact", "--epochs", "1", "--free", "title.a"],
         ["--model", "stack", "--hidden", "3", "--objective", "ranknet", "--epochs", "3"],
         ["--model", "taylor2006-9", "--method", "line", "--epochs", "1", "--set", "samples=5"],
         ["--model", "lm", "--method", "metzler2007", "--objective", "ranknet", "--epochs", "2"],

@@ -23,7 +23,7 @@ from token_texts import FIELDS, TERMS, documents, index_of, queries
 
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
-from fliprank.models import BM25, BM25F
+from fliprank.models import BM25, BM25F, BM25Sum
 from fliprank.text.index import Index
 
 SETTINGS = [(1.2, 0.75), (0.9, 0.4), (2.0, 0.0), (3.0, 1.0), (0.0, 0.5)]
@@ -168,6 +168,46 @@ def test_bm25f_is_lucenes_without_length_normalisation(lucene: Lucene, k: float)
     ours = shared(rows, WEIGHTS, k, 0.0).score(rows)
     np.testing.assert_allclose(ours, theirs, FLOAT32)
     assert in_order(rows, ours)
+
+
+def sum_of(rows: Candidates, weights: Mapping[str, float], k: float, b: float) -> BM25Sum:
+    """The sum of BM25 with these weights, and k and b for all fields."""
+    model = BM25Sum().prepared(rows, 0)
+    return model.at([value for name in rows.terms.fields for value in (weights.get(name, 0.0), k, b, 1.0)])
+
+
+@pytest.mark.parametrize(("k", "b"), SETTINGS)
+def test_the_sum_is_lucenes_with_weights_as_boosts_where_a_term_has_one_idf(k: float, b: float) -> None:
+    """Title and body have the same terms, each in its own number: so their df is one. From postings and statistics."""
+    rng, words, weights = np.random.default_rng(5), np.array([f"w{i}" for i in range(12)]), {"title": 2.5, "body": 0.7}
+    made = []
+    for i in range(150):
+        some = rng.choice(words, rng.integers(1, 5), replace=False)
+        text = {name: " ".join(np.repeat(some, rng.integers(1, most, len(some)))) for name, most in
+                (("title", 3), ("body", 10))}  # fmt: skip
+        made.append({"_id": f"d{i}"} | text)
+    engine, index = Lucene(made, [*weights]), Index.build(made, fields=[*weights], analyzer=TERMS)
+    assert index.length.max() <= 40
+    asked = {"q": "w1 w5 w7"}
+    model, theirs = sum_of(index.rows(asked, {}), weights, k, b), engine.bm25_sum(asked["q"], weights, k, b)
+    assert len(theirs) > 50
+    for ranker in (model, ByStatistics(model)):
+        assert index.search(asked, ranker).to_dict()["q"] == pytest.approx(theirs, rel=FLOAT32)
+
+
+@pytest.mark.parametrize(("k", "b"), SETTINGS)
+def test_elsewhere_the_sum_is_lucenes_once_each_field_has_its_own_idf(lucene: Lucene, k: float, b: float) -> None:
+    index, asked = index_of(*FIELDS), queries()
+    hits = {qid: lucene.bm25_sum(query, WEIGHTS, k, b) for qid, query in asked.items()}
+    rows, theirs = rows_of(index, asked, hits)
+    number, ours = {term: t for t, term in enumerate(index.terms.tolist())}, np.zeros(len(rows))
+    known = [number.get(term, -1) for term in rows.terms.terms.tolist()]
+    for s, name in enumerate(index.fields):
+        df = np.where(np.array(known) >= 0, index.field_df[known, s], 0)
+        idf = np.log1p(((index.length[:, s] > 0).sum() - df + 0.5) / (df + 0.5))
+        own = rounded(replace(rows, terms=replace(rows.terms, idf=idf)))
+        ours += sum_of(rows, {name: WEIGHTS[name]}, k, b).score(own)
+    np.testing.assert_allclose(ours, theirs, FLOAT32)
 
 
 @pytest.mark.parametrize("b", [0.3, 0.75, 1.0])

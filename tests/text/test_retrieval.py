@@ -18,7 +18,7 @@ from fliprank.data.builtin import collection
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import resolve
 from fliprank.errors import InputError, UsageError
-from fliprank.models import BM25, BM25F
+from fliprank.models import BM25, BM25F, BM25Sum
 from fliprank.models.base import Model
 from fliprank.text.analysis import Analyzer
 from fliprank.text.index import Index
@@ -125,6 +125,8 @@ def test_retrieval_from_postings_gives_the_scores_of_the_model(
         BM25("body").at([k, values[0]]),
         BM25F(FIELDS[::-1]).at([k, *values]),
         BM25F("title").at([k, *values[:2]]),
+        BM25Sum(FIELDS[::-1]).at([values[0], k, values[1], 1.0, values[2], 3 * k, values[3], 2 * values[0]]),
+        BM25Sum("title").at([1.0, k, values[0], 1.0]),
     ):
         ready = model.prepared(rows, 0)
         plain = index.search({"q": query}, ByStatistics(ready), match=match).to_dict().get("q", {})

@@ -8,6 +8,7 @@
 
 from fliprank.models.base import KINDS, Model, load_model
 from fliprank.models.bm25 import BM25, BM25F
+from fliprank.models.bm25_sum import BM25Sum
 from fliprank.models.cascade import Cascade
 from fliprank.models.document_feature import Feature
 from fliprank.models.feature_subset import FeatureSubset
@@ -24,6 +25,7 @@ __all__ = [
     "BM25F",
     "KINDS",
     "AllFeatures",
+    "BM25Sum",
     "Cascade",
     "Dirichlet",
     "Feature",

@@ -21,113 +21,34 @@ Every edge has a value: at k = 0 a term counts 1 where f > 0; a field of length 
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fliprank.arrays import Floats, Ints, frozen
+from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
-from fliprank.errors import InputError, UsageError
 from fliprank.kernels import inlined_kernel, kernel, parallel_kernel, prange
-from fliprank.models.base import UNKNOWN, Model, Seed, register, row_gradient
-from fliprank.models.folder import Record
+from fliprank.models.base import register, row_gradient
+from fliprank.models.field_model import FieldModel
 from fliprank.models.parameters import Parameters
-from fliprank.models.row_function import SATURATING, RowFunction
+from fliprank.models.row_function import SATURATING
 from fliprank.models.standardised import chunks_of
-from fliprank.models.term_rows import (
-    Lines,
-    Place,
-    at,
-    average_lengths,
-    field_names,
-    restored_fields,
-    statistics_of,
-    term_rows,
-)
+from fliprank.models.term_rows import Lines, Place, at
 
-__all__ = ["BM25", "BM25F", "length_norm", "saturated"]
+__all__ = ["BM25", "BM25F", "B", "K", "W", "length_norm", "saturated"]
 
 K, W, B = (1.2, 0.0, inf), (1.0, 0.0, inf), (0.75, 0.0, 1.0)
 """Default, lower and upper bound."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Saturating(Model):
-    """What BM25 and BM25F share. `average` is the average length of each field, in the collection or training rows.
+class _Saturating(FieldModel):
+    """What BM25 and BM25F share: they are one function, computed by the same kernels."""
 
-    Where `fields` is None, the fields are those of the training rows.
-    """
-
-    needs: ClassVar[frozenset[str]] = frozenset({"terms"})
-    joined: ClassVar[bool]
-    fields: tuple[str, ...] | None = None
-    average: Floats | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "fields", field_names(self.fields))
-        if self.average is not None:
-            object.__setattr__(self, "average", frozen(self.average, np.float64))
-        if self.params is UNKNOWN and (self.joined or self.fields is not None):
-            object.__setattr__(self, "params", self._parameters(self.fields or ()))
-
-    @abstractmethod
-    def _parameters(self, fields: tuple[str, ...]) -> Parameters:
-        """The parameters of a model of these fields, at their defaults."""
-
-    @abstractmethod
-    def _places(self) -> tuple[Ints, Floats]:
-        """(places, constants before 1 / average length): k, then each w, then each b; see `RowFunction`."""
-
-    @property
-    def ready(self) -> bool:
-        return self.average is not None
-
-    def prepared(self, train: Candidates, rng: Seed) -> Self:
-        """With the fields and average lengths of these rows (or of their collection, where known), unless it has them.
-
-        Parameters are kept.
-        """
-        fields = self.fields or statistics_of(train).fields
-        term_rows(train, fields, self.joined)  # rows that lack what it reads are an error now
-        if self.average is not None:
-            return self
-        return replace(self, fields=fields, average=average_lengths(train, fields, self.joined))
-
-    def initial(self, rng: np.random.Generator) -> Floats:
-        """Around the defaults: k and w times a random factor, b plus a random number."""
-        params, noise = self.params, rng.normal(size=len(self.params))
-        is_b = np.array([name == "b" or name.endswith(".b") for name in params.names], bool)
-        moved = np.where(is_b, params.default + 0.2 * noise, params.default * np.exp(0.5 * noise))
-        return np.clip(moved, params.lower, params.upper)
-
-    @property
-    def penalty_weights(self) -> Floats:
-        """Weights may well be off by a factor of e, k by half of that (in logarithms), b by a quarter."""
-        firm = {"w": 1.0, "k": 2.0, "b": 16.0}
-        return np.array([firm[name.rpartition(".")[2]] for name in self.params.names])
-
-    def _known(self) -> tuple[tuple[str, ...], Floats]:
-        if self.fields is None or self.average is None:
-            raise UsageError(f"this {self.kind} model knows no lengths yet: train it, or call prepared(train, rng)")
-        return self.fields, self.average
-
-    def row_function(self, candidates: Candidates) -> RowFunction:
-        """As kernels see it; built once per `Candidates` for the same fields and averages."""
-        fields, average = self._known()
-        key = ("row function", self.kind, fields, average.tobytes())
-        if key not in candidates.memo:
-            inverse = np.divide(1.0, average, out=np.zeros(len(average)), where=average > 0)
-            places, constants = self._places()
-            lengths = len(self.params) + len(constants) + np.arange(len(average))
-            theta = np.concatenate([places, lengths]), np.concatenate([constants, inverse])
-            lines = term_rows(candidates, fields, self.joined)
-            candidates.memo[key] = RowFunction(SATURATING, *theta, lines=lines)
-        found: RowFunction = candidates.memo[key]
-        return found
+    function: ClassVar[int] = SATURATING
 
     def score(self, candidates: Candidates) -> Floats:
         function, out, chunks = self.row_function(candidates), np.empty(len(candidates)), chunks_of(len(candidates))
@@ -144,11 +65,10 @@ class _Saturating(Model):
 
         What retrieval over a whole index needs: f is the sum of these times tf (equation 4).
         """
-        (places, constants), average = self._places(), self._known()[1]
+        places, constants = self._places()
         _, *each = np.concatenate([self.params.values, constants])[places]
         w, b = np.array(each).reshape(2, -1)
-        ratio = np.divide(length, average, out=np.ones(length.shape), where=average > 0)
-        scaled: Floats = w / (1.0 - b + b * np.where(ratio > 0, ratio, 1.0))
+        scaled: Floats = w / (1.0 - b + b * self.length_ratio(length))
         return scaled
 
     def pullback(self, candidates: Candidates, dscores: ArrayLike) -> Floats:
@@ -162,21 +82,6 @@ class _Saturating(Model):
         else:
             _pull_chunks(lines, theta, given, parts)
         return function.by_parameters(parts.sum(axis=0), len(self.params))
-
-    def structure(self) -> dict[str, Any]:
-        fields, average = self._known()
-        if self.joined:
-            return {"fields": [{"name": name} for name in fields], "average": float(average[0])}
-        columns = zip(fields, average.tolist(), strict=True)
-        return {"fields": [{"name": name, "average": mean} for name, mean in columns]}
-
-    @classmethod
-    def restore(cls, structure: Record) -> Self:
-        fields, records = restored_fields(structure)
-        average = [entry.number("average") for entry in ([structure] if cls.joined else records)]
-        if min(average) < 0:
-            raise InputError("an average length is negative", path=structure.path)
-        return cls(fields, average=np.array(average))
 
 
 @register

@@ -30,13 +30,14 @@ from fliprank.errors import UsageError
 from fliprank.kernels import inlined_kernel, kernel
 from fliprank.models.base import Model
 from fliprank.models.bm25 import BM25, BM25F, bm25_pull, bm25_scores
+from fliprank.models.bm25_sum import BM25Sum, sum_pull, sum_scores
 from fliprank.models.document_feature import Feature, curve, pull_curve
 from fliprank.models.feature_subset import FeatureSubset, pick_features
 from fliprank.models.language_model import TwoStageLM, language_pull, language_scores
 from fliprank.models.linear import Linear
 from fliprank.models.network import Network, tanh
 from fliprank.models.parameters import Parameters
-from fliprank.models.row_function import LANGUAGE, SATURATING, RowFunction
+from fliprank.models.row_function import LANGUAGE, SATURATING, SUMMED, RowFunction
 from fliprank.models.scaler import Scaler
 from fliprank.models.stack import Stack
 from fliprank.models.term_rows import Lines, Place, hstack_lines, no_lines
@@ -49,7 +50,7 @@ BLOCK = 1 << 18
 PairSteps = Callable[[Floats, Ints, float], Floats]
 """(free values, order of the pairs, rate) -> the free values after one step for each pair in this order."""
 
-RowPart = BM25 | BM25F | TwoStageLM | Feature
+RowPart = BM25 | BM25F | BM25Sum | TwoStageLM | Feature
 
 
 class Rows(NamedTuple):
@@ -218,7 +219,7 @@ def _plan(model: Model, candidates: Candidates) -> Plan | None:
 
 def _known(model: Model) -> bool:
     """Whether kernels know this very kind of part: a subclass may compute something else."""
-    return type(model) in (BM25, BM25F, TwoStageLM, Feature)
+    return type(model) in (BM25, BM25F, BM25Sum, TwoStageLM, Feature)
 
 
 def _planned(
@@ -308,6 +309,8 @@ def _score_parts(rows: Rows, parts: Parts, work: Work, row: int, out: Floats) ->
         kind, place = parts.kind[p], Place(parts.cuts[p], parts.weight[p], parts.column[p], parts.fields[p])
         if kind == SATURATING:
             bm25_scores(rows.lines, place, work.theta, row, row + 1, work.scratch, out[p : p + 1])
+        elif kind == SUMMED:
+            sum_scores(rows.lines, place, work.theta, row, row + 1, work.scratch, out[p : p + 1])
         elif kind == LANGUAGE:
             language_scores(rows.lines, place, work.theta, row, row + 1, work.scratch, out[p : p + 1])
         else:
@@ -326,6 +329,8 @@ def _pull_parts(rows: Rows, parts: Parts, work: Work, row: int, by_score: Floats
         pulled[:] = 0.0
         if kind == SATURATING:
             bm25_pull(rows.lines, place, work.theta, row, row + 1, given, scratch, pulled)
+        elif kind == SUMMED:
+            sum_pull(rows.lines, place, work.theta, row, row + 1, given, scratch, pulled)
         elif kind == LANGUAGE:
             language_pull(rows.lines, place, work.theta, row, row + 1, given, scratch, pulled)
         else:

@@ -20,10 +20,10 @@ import numpy as np
 from fliprank.arrays import Floats, Ints
 from fliprank.models.term_rows import Lines
 
-__all__ = ["IDENTITY", "LANGUAGE", "LOG", "SATURATE", "SATURATING", "SIGMOID", "RowFunction"]
+__all__ = ["IDENTITY", "LANGUAGE", "LOG", "SATURATE", "SATURATING", "SIGMOID", "SUMMED", "RowFunction"]
 
-SATURATING, LANGUAGE, IDENTITY, LOG, SATURATE, SIGMOID = range(6)
-"""Kinds: BM25 and BM25F; language models; a feature as it is, or through one of the curves of `Feature`."""
+SATURATING, SUMMED, LANGUAGE, IDENTITY, LOG, SATURATE, SIGMOID = range(7)
+"""Kinds: BM25 and BM25F; the sum of BM25; language models; a feature as it is, or through a curve."""
 
 
 class RowFunction(NamedTuple):

@@ -1,7 +1,8 @@
-"""BM25 and BM25F over a whole index, straight from the postings: the fast path of the models in `models/bm25.py`.
+"""BM25, BM25F and the sum of BM25 over a whole index, straight from the postings: the fast path of these models.
 
 Each query is one task. The scores of a block of documents at a time gather in an array that fits the cache; the best
-are selected. The formula is the model's own (`scaled_weights`, `saturated`), so the scores are those of `model.score`.
+are selected. The formula is the model's own (`scaled_weights`, `saturated`; `norms`, `curved`), so the scores are
+those of `model.score`.
 Ties are broken by document id, descending. Documents with a score of 0 are not returned.
 
 >>> from fliprank.models import BM25
@@ -13,7 +14,7 @@ Ties are broken by document id, descending. Documents with a score of 0 are not 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -22,11 +23,12 @@ from fliprank.data.csr import bounds
 from fliprank.errors import UsageError
 from fliprank.kernels import kernel, parallel_kernel, prange
 from fliprank.models.bm25 import BM25, BM25F, saturated
+from fliprank.models.bm25_sum import EACH, BM25Sum, curved
 from fliprank.text.index_arrays import IndexArrays, Postings
 from fliprank.text.search.queries import Queries
 from fliprank.text.search.selection import select, sort_best
 
-__all__ = ["BLOCK", "Cursors", "bm25_top", "next_block", "start_postings"]
+__all__ = ["BLOCK", "Cursors", "bm25_top", "has_fast_path", "next_block", "start_postings"]
 
 BLOCK, GROUP = 1 << 14, 16
 """Documents whose scores gather at a time; documents of a group are looked at together, and mostly skipped."""
@@ -43,10 +45,15 @@ class QueryTerms(NamedTuple):
 
 
 class Scoring(NamedTuple):
-    """The model: f is the sum over fields of `scaled` (documents x fields) x tf; one column stands for all fields."""
+    """The model: f is the sum over fields of `scaled` (documents x fields) x tf; one column stands for all fields.
+
+    Of a sum of BM25, `scaled` is k beta, and `w` and `a` of each field are not empty.
+    """
 
     scaled: Floats
     k: float
+    w: Floats
+    a: Floats
 
 
 class Ranked(NamedTuple):
@@ -64,8 +71,13 @@ class Cursors(NamedTuple):
     end: Ints
 
 
+def has_fast_path(model: object) -> TypeGuard[BM25 | BM25F | BM25Sum]:
+    """Whether this is one of the models here, and no subclass that scores otherwise."""
+    return isinstance(model, BM25 | BM25F | BM25Sum) and type(model).score in (BM25.score, BM25Sum.score)
+
+
 def bm25_top(
-    index: IndexArrays, queries: Queries, model: BM25 | BM25F, depth: int, every_term: bool = False
+    index: IndexArrays, queries: Queries, model: BM25 | BM25F | BM25Sum, depth: int, every_term: bool = False
 ) -> tuple[Ints, Ints, Floats]:
     """The best documents with a score above 0: (offsets per query, documents by number, scores), best first."""
     room = bounds(np.minimum(queries.postings, depth))
@@ -77,26 +89,40 @@ def bm25_top(
     return offsets, out.documents[kept].astype(np.int64), out.scores[kept]
 
 
-def _scoring(index: IndexArrays, model: BM25 | BM25F) -> Scoring:
+def _scoring(index: IndexArrays, model: BM25 | BM25F | BM25Sum) -> Scoring:
     model.params.check_bounds()  # so that scores are never negative
     names = model.fields or ()
     if unknown := [name for name in names if name not in index.fields]:
         raise UsageError(f"the model needs the field {unknown[0]!r}, but the index has {', '.join(index.fields)}")
     columns = [index.fields.index(name) for name in names]
     length = index.length[:, columns].astype(np.float64)
+    if isinstance(model, BM25Sum):
+        values = model.params.values.reshape(-1, EACH)
+        norms, w, a = np.ones((index.documents, len(index.fields))), *np.zeros((2, len(index.fields)))
+        norms[:, columns], w[columns], a[columns] = model.norms(length), values[:, 0], values[:, -1]
+        return Scoring(norms, 0.0, w, a)
     scaled = model.scaled_weights(length.sum(1, keepdims=True) if model.joined else length)
     if scaled.shape[1] > 1 or len(columns) < len(index.fields):
         every = np.zeros((index.documents, len(index.fields)))
         every[:, columns] = scaled
         scaled = every
-    return Scoring(scaled, model.params["k"])
+    return Scoring(scaled, model.params["k"], np.empty(0), np.empty(0))
 
 
 @kernel
 def _gather(gathered: Floats, base: int, i: int, end: int, weight: float, postings: Postings, by: Scoring) -> int:
     """Add the scores of a term to those of the block at `base`; returns the first posting beyond the block."""
-    (_, docs, tf), (scaled, k), limit, fields = postings, by, base + BLOCK, postings.tf.shape[1]
-    if scaled.shape[1] > 1:
+    (_, docs, tf), (scaled, k, w, a), limit, fields = postings, by, base + BLOCK, postings.tf.shape[1]
+    if len(w) > 0:
+        while i < end and docs[i] < limit:
+            total = 0.0
+            for s in range(fields):
+                if tf[i, s] > 0:
+                    x = curved(np.float64(tf[i, s]), a[s])
+                    total += w[s] * x / (x + scaled[docs[i], s])
+            gathered[docs[i] - base] += weight * total
+            i += 1
+    elif scaled.shape[1] > 1:
         while i < end and docs[i] < limit:
             f = 0.0
             for s in range(fields):

@@ -1,7 +1,8 @@
 """Retrieval over the whole index, by any model: the documents that match a query, their statistics, the best of them.
 
 The documents that have some term of a query (or all of them) are candidates like any others: a model scores them with
-`score(candidates)`. Queries are processed in batches that fit in memory. BM25 and BM25F have a faster way (`bm25.py`).
+`score(candidates)`. Queries are processed in batches that fit in memory. BM25, BM25F and the sum of BM25 have a faster
+way (`bm25.py`).
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from fliprank.data.trec import Run
 from fliprank.errors import InputError, UsageError
 from fliprank.kernels import kernel, parallel_kernel, prange
 from fliprank.models.base import Model
-from fliprank.models.bm25 import BM25, BM25F
+from fliprank.models.bm25 import BM25
 from fliprank.text.index_arrays import IndexArrays, Postings, Progress
-from fliprank.text.search.bm25 import BLOCK, bm25_top, next_block, start_postings
+from fliprank.text.search.bm25 import BLOCK, bm25_top, has_fast_path, next_block, start_postings
 from fliprank.text.search.gather_statistics import statistics
 from fliprank.text.search.queries import Queries, QueriesLike, analyse, read_queries
 
@@ -68,7 +69,7 @@ def top(
     model = BM25() if model is None else model
     if isinstance(model, Model) and not model.ready:  # without rows, it learns average lengths from the collection
         model = model.prepared(rows_of(index, analyse(index, {}), np.zeros(1, np.int64), np.empty(0, np.int64)), 0)
-    if isinstance(model, BM25 | BM25F) and type(model).score is BM25.score:
+    if has_fast_path(model):
         return bm25_top(index, queries, model, depth, match == "and")
     sizes, found, scored, done = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)], 0
     for part, offsets, documents in _batches(index, queries, match):
