@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -252,7 +253,10 @@ def test_what_is_no_text_is_no_field_unless_it_is_asked_for() -> None:
 
     index = Index.build([page(1), page(2), {"_id": "d3", "title": "2020-01-01", "price": ""}])
     assert index.fields == ("title", "code", "about.author.name")
-    assert {name: column.tolist()[:2] for name, column in index.columns.items()} == {"price": [1.5, 2.5]}
+    assert {name: column.tolist()[:2] for name, column in index.columns.items()} == {
+        "price": [1.5, 2.5],
+        "made_day": [date(2020, 1, 1).toordinal(), date(2020, 1, 2).toordinal()],
+    }
     assert index.notes == (
         "not taken for text: image (addresses), made (dates), price (numbers), uuid (hashes); "
         "name the fields to have them",
@@ -260,6 +264,7 @@ def test_what_is_no_text_is_no_field_unless_it_is_asked_for() -> None:
     )
     asked = Index.build([page(1), page(2)], fields=["id", "image", "made"])
     assert asked.fields == ("id", "image", "made")
+    assert "made_day" not in asked.columns
     assert {"png", "2020"} <= set(asked.terms.tolist())
 
 

@@ -24,7 +24,7 @@ from fliprank.text.analysis import Analyzer
 
 __all__ = ["VERSION", "IndexArrays", "Postings", "Progress"]
 
-KIND, VERSION = "fliprank index", 2
+KIND, VERSION = "fliprank index", 3
 _ATTRIBUTES = {"rank": "i4 1", "starts": "i8 1", "docs": "i4 1", "tf": "u2 2", "field_df": "i4 2", "cf": "i8 2"}
 _ATTRIBUTES |= {"length": "i4 2", "tokens": "i4 1", "token_offsets": "i8 2"}
 _PACKED = {"docid": "u1 1", "docid_length": "i4 1", "term": "u1 1", "term_length": "i4 1", "columns": "f8 2"}

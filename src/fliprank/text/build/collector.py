@@ -18,7 +18,8 @@ from fliprank.arrays import Floats, Int32s
 from fliprank.data.ids import Ids
 from fliprank.errors import InputError
 from fliprank.text.analysis import Analyzer
-from fliprank.text.build.default_fields import NUMBERS, TEXT, kind_of, notes_on_left_out
+from fliprank.text.build.dates import DAYS, day_numbers
+from fliprank.text.build.default_fields import NUMBERS, WITH_DATES, is_text, kind_of, notes_on_left_out
 from fliprank.text.build.documents import IDS, Batch, line_of
 from fliprank.text.build.inversion import Stream
 from fliprank.text.build.links import url_columns
@@ -80,10 +81,12 @@ class Collector:
         if self.wanted is not None:
             both = {**batch.numbers, **batch.texts}
             texts = {name: both[name].cast(pl.String) for name in self.wanted if name in both}
+            others = {name: column for name, column in batch.texts.items() if name not in texts}
+            numbers |= {name: days for name, days in self._by_default(others)[1].items() if name.endswith(DAYS)}
         else:
             texts, parsed = self._by_default(batch.texts)
             texts |= {name: c.cast(pl.String) for name, c in batch.numbers.items() if name in self.chunks}
-            numbers |= parsed
+            numbers |= {name: column for name, column in parsed.items() if name not in numbers}
         numbers = {name: column for name, column in numbers.items() if name not in texts}
         if clash := next((name for name in texts if name in self.numbers), None):
             message = f"{clash!r} was a number so far, and is text from document {batch.first + 1} or later on"
@@ -91,20 +94,24 @@ class Collector:
         return texts, numbers
 
     def _by_default(self, columns: dict[str, pl.Series]) -> tuple[dict[str, pl.Series], dict[str, pl.Series]]:
-        """Texts, and numbers that came as strings: judged by what a column held in the first batch that had it."""
+        """Texts, and numbers and dates that came as strings: judged by what a column held in its first batch."""
         texts, numbers = {}, {}
         for name, column in columns.items():
             if name not in self.kinds:
                 self.kinds[name] = kind_of(name, column)
-            if self.kinds[name] == TEXT:
+            kind = self.kinds[name]
+            if is_text(kind):
                 texts[name] = column
-            elif self.kinds[name] == NUMBERS:
+            if kind == NUMBERS:
                 numbers[name] = column.str.strip_chars().cast(pl.Float64, strict=False)
+            elif kind in WITH_DATES:
+                numbers[name + DAYS] = day_numbers(column, kind)
         return texts, numbers
 
     def notes(self) -> list[str]:
         """Notes on what was left out."""
-        return notes_on_left_out(self.kinds, self.others - self.seen)
+        kinds = self.kinds if self.wanted is None else {}
+        return notes_on_left_out(kinds, self.others - self.seen)
 
     def add_texts(self, name: str, texts: pl.Series, first: int = 0) -> None:
         """Cut the texts of the field `name` of the documents from `first` on; null is empty."""

@@ -2,7 +2,7 @@
 
 The kind of a file is detected from its content. Errors name file and line: if polars can't parse a batch of JSON lines,
 they are read again one by one to find the broken one. Text (also lists of strings, and text in a nested object, as
-`metadata.author`) becomes fields; numbers become columns of the documents; `links` are kept for `links.py`.
+`metadata.author`) becomes fields; numbers and dates become columns of the documents; `links` are kept for `links.py`.
 
 >>> batch = next(read_documents([{"_id": 7, "title": "Red shoes", "price": 9.5}]))
 >>> batch.ids.to_list(), sorted(batch.texts), batch.numbers["price"].to_list()
@@ -214,6 +214,8 @@ def _batch(frame: pl.DataFrame, path: Path | None, first: int) -> Batch:
             texts[name] = column.cast(pl.String)
         elif isinstance(kind, pl.List) and kind.inner == pl.String:
             texts[name] = column.list.join("\n", ignore_nulls=True)
+        elif isinstance(kind, pl.Date | pl.Datetime):
+            texts[name] = column.dt.strftime("%Y-%m-%d" if kind == pl.Date else "%Y-%m-%d %H:%M")
         elif kind.is_numeric() or kind == pl.Boolean:
             numbers[name] = column
         else:
