@@ -54,6 +54,8 @@ KNOWN: dict[str, Model] = {
     "log": Feature("pagerank", "log"),
     "saturate": Feature("pagerank", "saturate"),
     "sigmoid": Feature("pagerank", "sigmoid"),
+    "signed": Feature("age", "signed"),
+    "recency": Feature("age", "recency"),
     "linear": Linear(),
     "network": Network(3),
     "subset": FeatureSubset(Network(2), ["age", "pagerank"]),

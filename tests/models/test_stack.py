@@ -268,6 +268,7 @@ def test_stacks_in_stacks_in_stacks_without_end_are_refused(tmp_path: Path) -> N
         (lambda: Feature("x", "cube"), UsageError, "transform: one of none, log, saturate, sigmoid"),
         (lambda: Feature("x", "log", k=0), UsageError, "k must be a positive number"),
         (lambda: Feature("x", k=2), UsageError, "k must be a positive number, for a curve"),
+        (lambda: Feature("x", "log", newest=2.0), UsageError, "newest is a date, for recency"),
         (lambda: Feature("x", "log").score(column([1])), UsageError, "has no k yet"),
         (lambda: Feature("y").score(column([1])), InputError, "no feature 'y' .*they have: x"),
         (lambda: Feature("x").score(column([np.nan, 1])), InputError, "in 1 of 2 rows"),
@@ -283,6 +284,8 @@ CURVES = {
     "log": lambda x, k, a: np.log(k + x),
     "saturate": lambda x, k, a: x / (x + k),
     "sigmoid": lambda x, k, a: x**a / (x**a + k**a),
+    "signed": lambda x, k, a: x / (np.abs(x) + k),
+    "recency": lambda x, k, a: np.where(x > 0, k / (k + x.max() - x), 0.0),
 }
 
 
@@ -292,6 +295,8 @@ CURVES = {
 def test_curves_are_their_formulas_with_their_derivatives(transform: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     x = np.float32(rng.exponential(3, 30) * (rng.random(30) < 0.8)).astype(float)
+    if transform == "signed":
+        x *= rng.choice([-1.0, 1.0], 30)
     rows, k, a = column(x), rng.uniform(0.3, 9), rng.uniform(0.3, 4)
     ready = Feature("x", transform).prepared(rows, 0)
     ready = ready.at([k, a][: len(ready.params)])
@@ -309,6 +314,27 @@ def test_k_starts_at_the_median_of_positive_values_and_stays_in_their_units() ->
         assert ready.score(rows) == pytest.approx([0, 0, 0.25, 0.5, 8 / 11])
     assert Feature("x", "log").prepared(column([0.0, -1.0]), 0).params["x.k"] == 1.0
     assert Feature("x", "log", k=7).params.free_names == ()
+    assert Feature("x", "signed").prepared(column([0.0, -1.0, 3.0, -5.0]), 0).params["x.k"] == 3.0
+
+
+def test_recency_counts_from_the_newest_and_what_has_no_date_scores_0(tmp_path: Path) -> None:
+    rows = column([730_000.0, 729_990.0, 729_900.0, 0.0, -3.0])
+    ready = Feature("x", "recency").prepared(rows, 0)
+    assert (ready.newest, ready.params["x.k"]) == (730_000.0, 55.0)
+    assert ready.score(rows) == pytest.approx([1, 55 / 65, 55 / 155, 0, 0], abs=1e-20)
+    assert ready.pullback(rows, [0, 0, 0, 1, 1]) == pytest.approx([0], abs=1e-20)
+    assert ready.score(column([730_400.0])).tolist() == [1.0]  # newer than all that it knew
+    assert ready.prepared(column([735_000.0]), 0).newest == 730_000.0
+    stack = Stack(ready, Feature("x", "signed")).prepared(rows, 0)
+    stack.save(tmp_path / "m")
+    np.testing.assert_array_equal(load_model(tmp_path / "m").score(rows), stack.score(rows))
+    given = Feature("x", "recency", k=10.0, newest=730_010.0)
+    assert given.ready
+    assert given.score(rows)[:2] == pytest.approx([0.5, 1 / 3])
+    fixed = Feature("x", "recency", k=10.0)
+    assert not fixed.ready
+    assert fixed.prepared(rows, 0).params["x.k"] == 10.0
+    assert fixed.prepared(column([0.0, 0.0]), 0).score(column([0.0])) == pytest.approx([0], abs=1e-20)
 
 
 @pytest.mark.parametrize("transform", ["log", "saturate", "sigmoid"])

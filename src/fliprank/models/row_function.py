@@ -20,9 +20,20 @@ import numpy as np
 from fliprank.arrays import Floats, Ints
 from fliprank.models.term_rows import Lines
 
-__all__ = ["IDENTITY", "LANGUAGE", "LOG", "SATURATE", "SATURATING", "SIGMOID", "SUMMED", "RowFunction"]
+__all__ = [
+    "IDENTITY",
+    "LANGUAGE",
+    "LOG",
+    "RECENCY",
+    "SATURATE",
+    "SATURATING",
+    "SIGMOID",
+    "SIGNED",
+    "SUMMED",
+    "RowFunction",
+]
 
-SATURATING, SUMMED, LANGUAGE, IDENTITY, LOG, SATURATE, SIGMOID = range(7)
+SATURATING, SUMMED, LANGUAGE, IDENTITY, LOG, SATURATE, SIGMOID, SIGNED, RECENCY = range(9)
 """Kinds: BM25 and BM25F; the sum of BM25; language models; a feature as it is, or through a curve."""
 
 
