@@ -165,8 +165,11 @@ class ModelOptions:
 
     def make(self, rows: Candidates, default: str) -> Model:
         """The model for these rows."""
-        from fliprank.models.registry import make_model
+        from fliprank import console
+        from fliprank.models.registry import make_model, stack_notes
 
+        if self.model == "stack":
+            console.show(*stack_notes(rows))
         given = {"hidden": self.hidden, "stages": self.stages, "stage_model": self.stage_model}
         return make_model(self.model or default, rows, **given, stage_features=self.stage_features)
 

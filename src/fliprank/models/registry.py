@@ -3,7 +3,9 @@
 Every kind of model under `@register` is here by its kind. Some have a builder, which looks at the rows: a stack takes
 BM25F and the columns that the documents have. Others are made with the settings that they know.
 
->>> from fliprank.data.candidates import Candidates
+>>> import numpy as np
+
+from fliprank.data.candidates import Candidates
 >>> make_model("network", Candidates.of([1, 0], features=[[3.0], [1.0]]), hidden=3).hidden
 3
 """
@@ -14,18 +16,20 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
+
 from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
 from fliprank.models.base import KINDS, Model
 from fliprank.models.bm25 import BM25F
 from fliprank.models.cascade_names import parse_cascade
-from fliprank.models.document_feature import Feature
+from fliprank.models.column_curves import column_curves, is_date
 from fliprank.models.language_model import Dirichlet, JelinekMercer, TwoStageLM
 from fliprank.models.stack import AllFeatures, Stack
 from fliprank.models.taylor2006 import many_parameter, nine_parameter, two_parameter
 from fliprank.naming import unknown
 
-__all__ = ["MODELS", "Builder", "check_rows", "make_model", "model_names", "register_builder"]
+__all__ = ["MODELS", "Builder", "check_rows", "make_model", "model_names", "register_builder", "stack_notes"]
 
 Builder = Callable[..., Model]
 """Makes a model for some rows, from settings by name."""
@@ -115,13 +119,28 @@ def _jelinek_mercer(rows: Candidates, *, mixture: bool = False) -> Model:
 
 @register_builder("stack")
 def _stack(rows: Candidates, *, hidden: int = 0) -> Model:
-    """BM25F and the documents' columns under a weighted sum, or with hidden nodes under a net."""
-    columns = rows.feature_names
-    if not columns and not hidden:
-        raise UsageError("a stack needs columns of the documents, such as pagerank: these have none; take bm25f")
-    if len(columns) > FEW_COLUMNS:
+    """BM25F and the documents' columns (numbers, dates) under a weighted sum, or with hidden nodes under a net."""
+    if len(rows.feature_names) > FEW_COLUMNS:
         return Stack(BM25F(), AllFeatures(), hidden=hidden)
-    return Stack(BM25F(), *(Feature(column, transform="log") for column in columns), hidden=hidden)
+    parts, notes = column_curves(rows)
+    if not parts and not hidden:
+        have = "; ".join(notes) or "these have none"
+        raise UsageError(f"a stack needs columns of the documents, such as pagerank: {have}; take bm25f")
+    return Stack(BM25F(), *parts, hidden=hidden)
+
+
+def stack_notes(rows: Candidates) -> tuple[str, ...]:
+    """What to tell a person about columns of these rows that a stack made by name leaves out."""
+    return column_curves(rows).notes if len(rows.feature_names) <= FEW_COLUMNS else ()
+
+
+def _static_columns(rows: Candidates) -> list[str]:
+    """The columns that are no dates: the rankers of 2006 take the first as their static feature."""
+    if rows.features is None:
+        return []
+    return [
+        name for i, name in enumerate(rows.feature_names) if not is_date(name, rows.features[:, i].astype(np.float64))
+    ]
 
 
 @register_builder("cascade")
@@ -139,13 +158,13 @@ def _cascade(
 @register_builder("taylor2006-2")
 def _two_parameters(rows: Candidates) -> Model:
     """The 2-parameter ranker of Taylor et al. 2006: BM25 with its k and b, and a static feature if there is one."""
-    return two_parameter(rows.feature_names[0] if rows.feature_names else None)
+    return two_parameter(next(iter(_static_columns(rows)), None))
 
 
 @register_builder("taylor2006-9")
 def _nine_parameters(rows: Candidates) -> Model:
     """The 9-parameter ranker of Taylor et al. 2006: BM25F over four fields and one static feature."""
-    fields_of, columns = () if rows.terms is None else rows.terms.fields, rows.feature_names
+    fields_of, columns = () if rows.terms is None else rows.terms.fields, _static_columns(rows)
     if not fields_of or not columns:
         raise UsageError("the 9-parameter ranker needs term statistics by field and a column such as pagerank")
     return nine_parameter(fields_of, columns[0])
