@@ -20,6 +20,16 @@ def bm25f() -> Parameters:
     )
 
 
+def test_what_is_fixed_is_freed_by_its_name_or_by_how_names_end() -> None:
+    fixed = bm25f().fix(["k", "title.b", "body.b", "title.w"])
+    assert read_settings(None, free=["title.b"]).apply(fixed).free_names == ("title.b", "body.w")
+    assert read_settings(None, free=["b"]).apply(fixed).free_names == ("title.b", "body.w", "body.b")
+    shared = bm25f().tie({"b": ["title.b", "body.b"]})
+    assert "body.b" in read_settings(None, free=["b"]).apply(shared).free_names
+    with pytest.raises(FliprankError, match="no parameter is called 'c'"):
+        read_settings(None, free=["c"]).apply(fixed)
+
+
 def test_names_with_dots_need_no_quotes_in_toml(tmp_path: Path) -> None:
     path = tmp_path / "tune.toml"
     path.write_bytes(

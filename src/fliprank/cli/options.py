@@ -181,7 +181,9 @@ class ParameterOptions:
     start: Annotated[list[str] | None, typer.Option(help="name=value: the default to start from.")] = None
     bounds: Annotated[list[str] | None, typer.Option(help="name=low:high.")] = None
     fix: Annotated[list[str] | None, typer.Option(help="name, or name=value: not fitted.")] = None
-    free: Annotated[list[str] | None, typer.Option(help="name: fitted, though it is fixed by default.")] = None
+    free: Annotated[
+        list[str] | None, typer.Option(help="name, or a (all that end in .a): fitted, though fixed by default.")
+    ] = None
     share: Annotated[list[str] | None, typer.Option(help="b (all that end in .b), or b=title.b,body.b.")] = None
     parameters: Annotated[Path | None, typer.Option(help="A TOML file with start, bounds, fix, share.")] = None
 

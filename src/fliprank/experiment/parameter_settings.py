@@ -59,7 +59,7 @@ class ParameterSettings:
             _check_within(f"{name}={value:g}", (value, value), lower[places].max(), upper[places].min())
             values[places] = default[places] = value
         told = replace(params, lower=lower, upper=upper, values=values, default=default)
-        told = told.release(self.free).fix(self.fix)
+        told = told.release([name for key in self.free for name in _named(told, key)]).fix(self.fix)
         groups = {key: names or _ending(told, key) for key, names in self.share.items()}
         shared = [name for names in groups.values() for name in names]
         if twice := next((name for name in shared if shared.count(name) > 1), None):
@@ -74,6 +74,12 @@ def _check_within(what: str, span: tuple[float, float], lower: float, upper: flo
         raise UsageError(f"{what}: the first must be a number that is not above the second")
     if low < lower or high > upper:
         raise UsageError(f"{what}: out of bounds, it lies between {lower:g} and {upper:g}")
+
+
+def _named(params: Parameters, key: str) -> tuple[str, ...]:
+    """The parameter of this name, or all whose names end in `.key`."""
+    ending = tuple(name for name in params.names if name.endswith(f".{key}"))
+    return (key,) if key in (*params.names, *params.free_names) or not ending else ending
 
 
 def _ending(params: Parameters, key: str) -> tuple[str, ...]:

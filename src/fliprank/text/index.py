@@ -69,8 +69,8 @@ class Index(IndexArrays):
     ) -> Run:
         """The best `depth` of all documents that have some (`or`) or all (`and`) terms of a query, by any model.
 
-        By default the model is BM25 over all fields joined. BM25 and BM25F are computed straight from the postings, and
-        return documents with a score above 0 only.
+        By default the model is BM25 over all fields joined. BM25, BM25F and BM25Sum are computed straight
+        from the postings, and return documents with a score above 0 only.
         """
         return search(self, queries, model, depth=depth, match=match, progress=progress)
 
