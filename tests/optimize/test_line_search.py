@@ -8,7 +8,7 @@ from runs import coarse_rows, text_rows
 
 from fliprank.errors import UsageError
 from fliprank.measures import parse_measure
-from fliprank.models import BM25F, Feature, Linear, Network, Stack
+from fliprank.models import BM25F, BM25Sum, Feature, Linear, Network, Stack
 from fliprank.models.parameters import Parameters
 from fliprank.optimize.line import line_search
 
@@ -77,6 +77,19 @@ def test_the_weights_of_a_stack_are_searched_exactly_and_the_rest_by_bracketing(
                 for x in np.linspace(max(found.path.low, -3), min(found.path.high, 3), 100)
             ]
             assert found.value >= max(grid) - 1e-12
+
+
+def test_the_weights_of_a_sum_of_bm25_are_searched_exactly_and_the_rest_by_bracketing() -> None:
+    rows, measure = text_rows(), parse_measure("AP")
+    model = BM25Sum().prepared(rows, 0)
+    for name in model.params.free_names:
+        found = line_search(model, rows, name, measure)
+        assert (found.path.resolution == 0) == name.endswith(".w")
+        grid = [
+            measure.aggregate(measure.per_query(model.at(model.params.replace({name: value})).score(rows), rows))
+            for value in (np.linspace(0.01, 9, 100) if name.endswith(".w") else [model.params[name]])
+        ]
+        assert found.value >= max(grid) - 1e-12
 
 
 def test_a_direction_that_does_not_exist_is_an_error() -> None:

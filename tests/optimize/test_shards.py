@@ -21,7 +21,7 @@ from fliprank.data.candidates import Candidates, concat
 from fliprank.errors import UsageError
 from fliprank.measures import REGISTRY as MEASURES
 from fliprank.measures import Measure
-from fliprank.models import BM25F, Feature, Linear, Model, Network, Stack
+from fliprank.models import BM25F, BM25Sum, Feature, Linear, Model, Network, Stack
 from fliprank.objectives import REGISTRY as OBJECTIVES
 from fliprank.objectives import Objective, RankNet, parse_objective
 from fliprank.optimize.fit import Recorder
@@ -35,6 +35,7 @@ MODELS: dict[str, Model] = {
     "linear": Linear(),
     "network": Network(2),
     "bm25f": BM25F(),
+    "sum": BM25Sum(),
     "stack": Stack(BM25F(), Feature("pagerank", "log")),
 }
 SETTINGS: dict[str, dict[str, Any]] = {
