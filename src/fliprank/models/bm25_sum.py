@@ -131,10 +131,7 @@ def _log(tf: float) -> float:
 @inlined_kernel
 def curved(tf: float, a: float) -> float:
     """tf^a; 0 where tf is 0."""
-    if a == 1.0:
-        return tf
-    power = float(np.exp(a * _log(tf)))
-    return power if tf > 0.0 else 0.0
+    return tf if a == 1.0 or tf == 0.0 or tf == 1.0 else float(np.exp(a * _log(tf)))
 
 
 @inlined_kernel
