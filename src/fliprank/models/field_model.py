@@ -74,6 +74,12 @@ class FieldModel(Model):
         moved = np.where(is_b, params.default + 0.2 * noise, params.default * np.exp(0.5 * noise))
         return np.clip(moved, params.lower, params.upper)
 
+    @property
+    def penalty_weights(self) -> Floats:
+        """Weights may well be off by a factor of e, k by half of that (in logarithms), a by 0.3, b by a quarter."""
+        firm = {"w": 1.0, "k": 2.0, "a": 11.0, "b": 16.0}
+        return np.array([firm[name.rpartition(".")[2]] for name in self.params.names])
+
     def _known(self) -> tuple[tuple[str, ...], Floats]:
         if self.fields is None or self.average is None:
             raise UsageError(f"this {self.kind} model knows no lengths yet: train it, or call prepared(train, rng)")
