@@ -59,7 +59,7 @@ class Feature(Model):
     """
 
     kind: ClassVar[str] = "feature"
-    summary: ClassVar[str] = "one feature, as it is or through a curve: log, saturate, sigmoid, signed, recency"
+    summary: ClassVar[str] = "one feature, as it is or through a curve: log, saturate, recency, ..."
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
     name: str
     transform: str = "none"
