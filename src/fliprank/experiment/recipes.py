@@ -5,11 +5,11 @@
 >>> print(*map(in_words, recipes), sep="\\n")
 keep the defaults
 ranknet by lbfgs, prior worth 1 queries
-ranknet by lbfgs, prior worth 0.3 queries
-ranknet by lbfgs, prior worth 0.1 queries
+ranknet by lbfgs, prior worth 0.2 queries
+ranknet by lbfgs, prior worth 0.04 queries
 softrank(sigma=0.3) by lbfgs, prior worth 1 queries
-softrank(sigma=0.3) by lbfgs, prior worth 0.3 queries
-softrank(sigma=0.3) by lbfgs, prior worth 0.1 queries
+softrank(sigma=0.3) by lbfgs, prior worth 0.2 queries
+softrank(sigma=0.3) by lbfgs, prior worth 0.04 queries
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fliprank.optimize.methods import Lbfgs, Method, make_method
 
 __all__ = ["PRIOR_STRENGTHS", "Recipes", "in_words", "recipes_for", "weigh"]
 
-PRIOR_STRENGTHS, PRIOR_OF_SEARCHES = (1.0, 0.3, 0.1), 0.3
+PRIOR_STRENGTHS, PRIOR_OF_SEARCHES = (1.0, 0.2, 0.04), 0.3
 """How strongly gradients, and line searches, are pulled to the defaults: a prior worth so many queries."""
 
 TOLERANCE = 1e-6

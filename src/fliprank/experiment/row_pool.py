@@ -22,7 +22,7 @@ from fliprank.models import Model
 
 __all__ = ["RowPool"]
 
-TOP, DEEP, MORE = 20, 200, 30
+TOP, DEEP, MORE = 20, 200, 60
 """Rows of a query that fits look at beside the judged ones: its first ranks (twice the cut-off of the measure, from TOP
 to DEEP), and for gradients so many at random of the rest."""
 
