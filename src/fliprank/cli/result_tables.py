@@ -102,6 +102,9 @@ def tuning_tables(result: Result) -> Iterator[Table | str]:
         yield _proof_table(f"Cross-validated on {len(crossed.evaluation.qids)} training queries", crossed)
     if proof is not None:
         yield _moved_table(proof, result.texts)
+    if "models" in result.fit.settings:
+        yield _model_table(result)
+        yield "p: against the usual function with its defaults, corrected for the number of functions (Holm)."
     yield _parameter_table(result)
     if result.ranges:
         yield "as good: values of this parameter alone that no test tells from the tuned one (95%)."
@@ -144,9 +147,21 @@ def _moved_table(proof: Proof, texts: dict[str, str]) -> Table:
     return table
 
 
+def _model_table(result: Result) -> Table:
+    """The functions that competed, and in bold the one that is worth its parameters."""
+    table = new_table("Functions, held-out queries", ["function", "parameters", "default", "tuned", "difference", "p"])
+    for rival in result.fit.settings["models"]:
+        figures = (f"{rival[key]:.4f}" for key in ("default", "tuned"))
+        cells = [rival["name"], str(rival["parameters"]), *figures, f"{rival['difference']:+.4f}"]
+        cells.append(p_value(rival["corrected"]))
+        chosen = rival["name"] == result.fit.settings["chosen"]
+        table.add_row(*(f"[bold]{cell}[/]" if chosen else cell for cell in cells))
+    return table
+
+
 def _parameter_table(result: Result) -> Table:
     tuned, start = result.fit.model.params, result.fit.start
-    default = tuned if start is None else start.params
+    default = tuned.at(tuned.default) if start is None or start.params.names != tuned.names else start.params
     table = new_table("Parameters", ["parameter", "default", "tuned", "as good"])
     for i, (name, driver) in enumerate(zip(tuned.names, tuned.drivers(), strict=True)):
         span = None if driver is None else result.ranges.get(driver)
@@ -160,6 +175,8 @@ def _parameter_table(result: Result) -> Table:
 def _how(result: Result) -> str:
     """Which recipes were taken, the heaviest first."""
     recipes = sorted((each for each in result.fit.tried if each.weight), key=lambda each: -each.weight)
+    if "models" in result.fit.settings:
+        return f"How: {recipes[0].what}: the fewest among functions within one standard error of the best."
     if len(recipes) == 1:
         return f"How: {recipes[0].what}."
     shown = "; ".join(f"{each.what} ({each.weight:.0%})" for each in recipes[:3])

@@ -75,8 +75,9 @@ def tune(
         task = source.task(folder)
         check_measure(task, select)
         _check_folds(task.train.rows.queries, folds, cross_validate)
+        default = "linear" if task.train.rows.terms is None else "bm25f"
         result = tune_and_write(
-            what.make(task.train.rows, "linear" if task.train.rows.terms is None else "bm25f"),
+            "auto" if what.model == "auto" else what.make(task.train.rows, default),
             task,
             folder,
             console.fit_progress,

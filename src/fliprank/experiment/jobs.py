@@ -19,6 +19,7 @@ from fliprank.experiment.cascade_analysis import AfterStage, after_stages
 from fliprank.experiment.cutoffs import CutoffOptions, refit_with_cutoffs
 from fliprank.experiment.evaluation import evaluate
 from fliprank.experiment.fit_folder import write_fit, write_json
+from fliprank.experiment.model_choice import baseline_for
 from fliprank.experiment.recipes import Recipes, recipes_for
 from fliprank.experiment.results import FoldResult, Proof, Result
 from fliprank.experiment.task import DEPTH, Task, pooled
@@ -136,7 +137,7 @@ def _stages(fit: Fit, task: Task, measure: Measure) -> tuple[AfterStage, ...]:
 
 
 def tune_and_write(
-    model: Model,
+    model: Model | str,
     task: Task,
     folder: Path,
     progress: OpenProgress,
@@ -166,7 +167,13 @@ def tune_and_write(
     runs = {name: task.run(shown, each, depth) for name, each in (("default", fit.start), ("tuned", fit.model))}
     for name, run in runs.items():
         write_run(folder / f"{name}.run", replace(run, name=name))
-    settings = {"model": model.kind, "folds": folds, "depth": depth, "seed": options.get("seed", 0), **_made_of(task)}
+    settings = {
+        "model": fit.model.kind,
+        "folds": folds,
+        "depth": depth,
+        "seed": options.get("seed", 0),
+        **_made_of(task),
+    }
     measures = list(dict.fromkeys([str(select), *(str(parse_measure(name)) for name in reported)]))
     figures = {part: _figures(fit.model, queries.rows, measures) for part, queries in task.parts().items()}
     proofs = _proofs(task, fit, runs, measures)
@@ -194,13 +201,15 @@ def _made_of(task: Task) -> dict[str, Any]:
 
 
 def _with_what_comes_up(
-    model: Model, task: Task, depth: int, folder: Path, *, recipes: Recipes, **options: Any
+    model: Model | str, task: Task, depth: int, folder: Path, *, recipes: Recipes, **options: Any
 ) -> tuple[Task, tuple[int, ...]]:
     """The task with the documents that a tuned function brings to the top, and how many were new, round by round.
 
     One recipe goes ahead: it is fitted, ranks the whole index, and what is new at the top joins the next round.
     """
     rounds = list[int]()
+    if model == "auto":
+        model = baseline_for(task.train.rows)
     moving = [recipe for recipe in recipes if recipe.methods]
     while task.index is not None and moving and len(rounds) < ROUNDS:
         ahead = tune(model, task.train.rows, recipes=[moving[len(moving) // 2]], folds=None, **options)

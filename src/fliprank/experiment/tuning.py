@@ -29,6 +29,7 @@ from fliprank.experiment.training import prepared
 from fliprank.experiment.trials import KEEP_DEFAULTS, Progress, Running, Trial, fit_once, run_trial
 from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
+from fliprank.models.registry import make_model
 from fliprank.objectives import Objective
 from fliprank.optimize.fit import Epoch, Fit, Tried
 from fliprank.optimize.methods import Method, Sampled
@@ -43,7 +44,7 @@ ROUNDS = 4
 
 
 def tune(
-    model: Model,
+    model: Model | str,
     rows: Candidates,
     *,
     measure: str | Measure = DEFAULT_MEASURE,
@@ -60,13 +61,20 @@ def tune(
 ) -> Fit:
     """The model with parameters set from the judgements of `rows`: a mean of recipes, weighted by cross-validation.
 
-    `method`, `objective` and `settings` narrow the recipes down (`recipes_for`). `parameters` fixes, bounds or shares
-    parameters. Gradients start from the defaults and `restarts` - 1 random points. `held_out` of the result has the
-    scores that prove it; with `folds=None` nothing is held out, and all recipes that move parameters count alike.
+    `model` may be a name; "auto" tunes every text function and takes the one that is worth its parameters. `method`,
+    `objective` and `settings` narrow the recipes down (`recipes_for`). `parameters` fixes, bounds or shares parameters.
+    Gradients start from the defaults and `restarts` - 1 random points. `held_out` of the result has the scores that
+    prove it; with `folds=None` nothing is held out, and all recipes that move parameters count alike.
     """
     chosen = parse_measure(measure)
     known = recipes_for(chosen, method, objective, **settings) if recipes is None else recipes
-    tuner = _Tuner.of(model, rows, chosen, parameters, restarts, seed, jobs, progress)
+    if model == "auto":
+        from fliprank.experiment.model_choice import choose_and_tune
+
+        options: dict[str, Any] = {"recipes": known, "parameters": parameters, "restarts": restarts, "jobs": jobs}
+        return choose_and_tune(rows, measure=chosen, folds=folds, seed=seed, progress=progress, **options)
+    made = make_model(model, rows) if isinstance(model, str) else model
+    tuner = _Tuner.of(made, rows, chosen, parameters, restarts, seed, jobs, progress)
     found = tuner.blend(known, folds)
     values = [chosen.value(each.score(rows), rows) for each in (tuner.model, found.model)]
     trail = tuple(Epoch(number, float("nan"), value, float("nan")) for number, value in enumerate(values))
