@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from fliprank.experiment.evaluation import Evaluation as Evaluation
     from fliprank.experiment.evaluation import compare as compare
     from fliprank.experiment.evaluation import evaluate as evaluate
+    from fliprank.experiment.learning_curve import Ranker as Ranker
+    from fliprank.experiment.learning_curve import learning_curve as learning_curve
+    from fliprank.experiment.splits import folds as folds
     from fliprank.experiment.telescope import telescope as telescope
     from fliprank.experiment.training import train as train
     from fliprank.experiment.tuning import tune as tune
@@ -118,6 +121,8 @@ _HOMES = {
     "fliprank.errors": ("FliprankError", "InputError", "UsageError"),
     "fliprank.experiment.evaluation": ("Evaluation", "compare", "evaluate"),
     "fliprank.experiment.cutoffs": ("choose_cutoffs",),
+    "fliprank.experiment.learning_curve": ("Ranker", "learning_curve"),
+    "fliprank.experiment.splits": ("folds",),
     "fliprank.experiment.telescope": ("telescope",),
     "fliprank.experiment.training": ("train",),
     "fliprank.experiment.tuning": ("tune",),

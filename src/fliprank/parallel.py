@@ -38,12 +38,12 @@ def run_parallel(
     """
     count = max(1, min(len(tasks), jobs or os.cpu_count() or 1))
     stop = threading.Event() if enough is None else enough
+    threads = numba.get_num_threads()  # a thread of a pool would else use them all, also within another pool
 
     def work(task: Callable[[], T]) -> T:
         if enough is None and stop.is_set():
             raise KeyboardInterrupt
-        if count > 1:  # the tasks share the cores; each is fastest alone on one
-            numba.set_num_threads(1)
+        numba.set_num_threads(1 if count > 1 else threads)  # tasks share the cores; each is fastest alone on one
         result = task()
         if done is not None:
             done()

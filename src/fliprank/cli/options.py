@@ -33,7 +33,15 @@ if TYPE_CHECKING:
     from fliprank.experiment.task import Task
     from fliprank.models import Model
 
-__all__ = ["FitOptions", "ListingCommand", "ModelOptions", "ParameterOptions", "Source", "with_options"]
+__all__ = [
+    "FitOptions",
+    "ListingCommand",
+    "ModelOptions",
+    "ParameterOptions",
+    "Source",
+    "method_settings",
+    "with_options",
+]
 
 R = TypeVar("R")
 
@@ -224,13 +232,18 @@ class FitOptions:
 
     def of_method(self) -> dict[str, Any]:
         """The settings of the method: whole numbers, numbers, or else words."""
-        found: dict[str, Any] = {} if self.epochs is None else {"epochs": self.epochs}
-        for one in self.settings or []:
-            name, _, text = one.partition("=")
-            if not name or not text or name in ("seed", "method", "objective", "measure", "restarts"):
-                raise UsageError(f"--set {one}: expected NAME=VALUE, NAME a setting of the method, like shrink=0.01")
-            found[name] = _value(text)
-        return found
+        return ({} if self.epochs is None else {"epochs": self.epochs}) | method_settings(self.settings)
+
+
+def method_settings(given: list[str] | None) -> dict[str, Any]:
+    """What `--set NAME=VALUE` says, as often as it is given."""
+    found: dict[str, Any] = {}
+    for one in given or []:
+        name, _, text = one.partition("=")
+        if not name or not text or name in ("seed", "method", "objective", "measure", "restarts"):
+            raise UsageError(f"--set {one}: expected NAME=VALUE, NAME a setting of the method, like shrink=0.01")
+        found[name] = _value(text)
+    return found
 
 
 def _value(text: str) -> int | float | bool | str:

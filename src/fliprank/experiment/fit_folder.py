@@ -34,6 +34,7 @@ OURS = (
     "trail.csv",
     "checkpoint",
     "Fold*",
+    "curve.*",
     "*.run",
     "documents-*.index",
     ".*.part",

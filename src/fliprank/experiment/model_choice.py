@@ -17,7 +17,8 @@ from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
 from fliprank.errors import FliprankError, UsageError
 from fliprank.experiment.significance import holm, randomisation
-from fliprank.experiment.tuning import folds_of, tune
+from fliprank.experiment.splits import folds_of
+from fliprank.experiment.tuning import tune
 from fliprank.measures import Measure
 from fliprank.models import Model
 from fliprank.models.registry import make_model

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from fliprank.arrays import Floats, Ints
+from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
 from fliprank.defaults import DEFAULT_MEASURE
-from fliprank.errors import UsageError
 from fliprank.experiment.parameter_settings import ParameterSettings
 from fliprank.experiment.recipes import Recipes, in_words, recipes_for, weigh
 from fliprank.experiment.row_pool import RowPool
+from fliprank.experiment.splits import folds_of
 from fliprank.experiment.training import prepared
 from fliprank.experiment.trials import KEEP_DEFAULTS, Progress, Running, Trial, fit_once, run_trial
 from fliprank.measures import Measure, parse_measure
@@ -37,7 +37,7 @@ from fliprank.optimize.problem import all_alike
 from fliprank.optimize.space import Space
 from fliprank.parallel import run_parallel
 
-__all__ = ["CrossValidated", "cross_validate", "folds_of", "optimal", "tune"]
+__all__ = ["CrossValidated", "cross_validate", "optimal", "tune"]
 
 ROUNDS = 4
 """A fit goes on while rows that it did not see come up among the first ranks, at most so many rounds."""
@@ -125,13 +125,6 @@ def optimal(model: Model, rows: Candidates, measure: str | Measure = DEFAULT_MEA
     fit = run_trial(Trial(None, (search,)), ready, rows, None, chosen, Running(seed=seed))
     assert fit is not None
     return replace(fit, settings={"reference": f"optimal on these rows: an upper bound of {chosen}, not a result"})
-
-
-def folds_of(queries: int, folds: int, seed: int) -> list[Ints]:
-    """The numbers of the queries of each fold, at random."""
-    if not 2 <= folds <= queries:
-        raise UsageError(f"{folds} folds of {queries} queries: there are at least 2, each with a query")
-    return [np.sort(part) for part in np.array_split(np.random.default_rng(seed).permutation(queries), folds)]
 
 
 @dataclass(frozen=True, eq=False)
