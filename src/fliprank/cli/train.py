@@ -23,6 +23,8 @@ Examples:
 
   fliprank train --folds MQ2008 --model network --hidden 10 --objective "softndcg(sigma=0.3)" --out fit
 
+  fliprank train rows.txt --cv 5 --out fit
+
   fliprank train terms.jsonl --valid dev.jsonl --model bm25f --method taylor2006 --objective ranknet --sample average
 
   fliprank train terms.jsonl --valid dev.jsonl --model stack --hidden 3 --objective ranknet
@@ -43,6 +45,9 @@ def train(
     how: FitOptions,
     arranged: ParameterOptions,
     folds: Annotated[Path | None, typer.Option(help="Instead: a folder with Fold1/{train,vali,test}.txt, ...")] = None,
+    cv: Annotated[
+        int | None, typer.Option(min=2, help="Cross-validate: so many folds of the training queries, as LETOR's.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for model, figures and checkpoints.")] = Path("fit"),
     keep: Annotated[
         str, typer.Option(help="The epoch to keep: best by measure or objective on validation queries, or last.")
@@ -75,6 +80,8 @@ def train(
     """Fit a ranker by any method, chosen by the measure that counts on validation queries."""
     if folds is not None and (source.rows or source.docs or source.beir):
         raise UsageError("give training rows or --folds, one of them")
+    if cv is not None and (folds is not None or source.valid is not None or source.test is not None):
+        raise UsageError("--cv parts the training queries itself: no --folds, --valid or --test beside it")
     if choose_cutoffs and what.model != "cascade":
         raise UsageError("--choose-cutoffs goes with --model cascade")
     if not choose_cutoffs and (budget is not None or feature_costs is not None):
@@ -84,7 +91,7 @@ def train(
     from fliprank.defaults import DEFAULT_OBJECTIVE
     from fliprank.experiment.fit_folder import check_folder
     from fliprank.experiment.jobs import train_and_write
-    from fliprank.experiment.task import read_folds
+    from fliprank.experiment.task import fold_tasks, read_folds
 
     folder, own = check_folder(out), how.of_method()
     options: dict[str, Any] = {"objective": how.objective or DEFAULT_OBJECTIVE, "method": how.method, "keep": keep}
@@ -94,6 +101,8 @@ def train(
         options |= {"cutoffs": _cutoffs(budget, feature_costs)}
     by_stage = {"objective": stage_objective, "method": stage_method}
     tasks = read_folds(folds) if folds is not None else iter([source.task(folder)])
+    if cv is not None:
+        tasks = fold_tasks(next(tasks), cv, how.seed)
     result = train_and_write(
         lambda rows: what.make(rows, "linear" if rows.terms is None else "bm25f"),
         tasks,

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fliprank.arrays import Bytes, Floats, Ints, frozen
 from fliprank.data.candidates import Candidates
@@ -82,6 +83,13 @@ class Qrels:
     def to_dict(self) -> dict[str, dict[str, float]]:
         """As {query id: {document id: label}}."""
         return to_dict(self.offsets, self.qids, self.docids, self.labels)
+
+    def select(self, mask: ArrayLike) -> Qrels:
+        """The queries where `mask` is true, with their judgements; what was left out as not judged is not counted."""
+        chosen = np.flatnonzero(mask)
+        rows = span_indices(self.offsets, chosen)
+        sizes = np.diff(self.offsets)[chosen]
+        return Qrels(bounds(sizes), self.qids.take(chosen), self.docids.take(rows), self.labels[rows])
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,11 +3,11 @@
 >>> rows = Candidates.of([1, 0] * 10, group=[2] * 10)
 >>> for train, valid, test in folds(rows):
 ...     print(train.queries, valid.queries, test.qids.tolist())
-6 2 ['3', '5']
-6 2 ['6', '9']
-6 2 ['1', '7']
-6 2 ['2', '8']
-6 2 ['4', '10']
+6 2 ['2', '9']
+6 2 ['5', '7']
+6 2 ['3', '8']
+6 2 ['4', '6']
+6 2 ['1', '10']
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from fliprank.arrays import Ints
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath, resolve
 from fliprank.data.ids import Ids, match
@@ -22,6 +23,7 @@ from fliprank.data.readers import read_candidates
 from fliprank.data.store import content_digest
 from fliprank.data.trec import Qrels, Run, read_qrels
 from fliprank.errors import InputError
+from fliprank.experiment.splits import fold_queries
 from fliprank.measures import Measure
 from fliprank.models import Model
 from fliprank.text.analysis import Analyzer
@@ -35,6 +37,7 @@ __all__ = [
     "Queries",
     "Task",
     "check_measure",
+    "fold_tasks",
     "open_index",
     "pooled",
     "read_folds",
@@ -102,6 +105,30 @@ def read_folds(folder: StrPath) -> Iterator[Task]:
     for fold in folds:
         train, valid, test = (Queries(read_candidates(fold / f"{part}.txt")) for part in ("train", "vali", "test"))
         yield Task(train, valid, test, name=fold.name)
+
+
+def fold_tasks(task: Task, folds: int = 5, seed: int = 0) -> Iterator[Task]:
+    """The training queries of a task as Fold1, Fold2, ... for cross-validation, each query tested on once.
+
+    In each fold one part is for testing, another for validation, the others for training, as LETOR has it; of two folds
+    none is for validation.
+    """
+    shares = (max(1, folds - 2), min(1, folds - 2), 1)
+    for number, parts in enumerate(fold_queries(task.train.rows.queries, shares, folds, seed), 1):
+        train, valid, test = (_some(task.train, queries) for queries in parts)
+        notes = task.notes if number == 1 else ()
+        yield Task(train, valid if len(parts[1]) else None, test, task.index, notes, f"Fold{number}")
+
+
+def _some(queries: Queries, numbers: Ints) -> Queries:
+    """The queries with these numbers, with what is known of them."""
+    rows = queries.rows.select(numbers)
+    known = set(rows.qids.tolist())
+    texts = {qid: text for qid, text in queries.texts.items() if qid in known}
+    judged = (
+        None if queries.qrels is None else queries.qrels.select([qid in known for qid in queries.qrels.qids.tolist()])
+    )
+    return Queries(rows, texts, judged)
 
 
 def _words(rows: Candidates) -> dict[str, str]:
