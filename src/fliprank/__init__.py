@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from fliprank.data.candidates import Candidates as Candidates
     from fliprank.data.candidates import concat as concat
     from fliprank.data.candidates import group_rows as group_rows
+    from fliprank.data.generate import WebModel as WebModel
+    from fliprank.data.generate import generate as generate
+    from fliprank.data.generate import generate_blocks as generate_blocks
     from fliprank.data.letor import read_letor as read_letor
     from fliprank.data.letor import write_letor as write_letor
     from fliprank.data.parquet import read_parquet as read_parquet
@@ -112,6 +115,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "fliprank.data.beir": ("read_beir",),
     "fliprank.data.candidates": ("Candidates", "concat", "group_rows"),
+    "fliprank.data.generate": ("WebModel", "generate", "generate_blocks"),
     "fliprank.data.letor": ("read_letor", "write_letor"),
     "fliprank.data.parquet": ("read_parquet", "write_parquet"),
     "fliprank.data.term_statistics_jsonl": ("read_statistics", "write_statistics"),

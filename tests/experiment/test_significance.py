@@ -157,7 +157,7 @@ def test_sampled_randomisation_is_the_plain_formula(queries, permutations):
 def test_random_words_are_splitmix64():
     expected = [6457827717110365317, 3203168211198807973, 9817491932198370423]  # published for the seed 1234567
     assert splitmix64(1234567, 3) == expected
-    assert [int(significance._random_word(np.uint64(1234567), i)) for i in range(3)] == expected
+    assert [int(significance.random_word(np.uint64(1234567), i)) for i in range(3)] == expected
 
 
 def test_sampling_comes_near_enumeration():

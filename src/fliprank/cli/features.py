@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fliprank.data.candidates import Candidates
     from fliprank.text.index import Index
 
-__all__ = ["features"]
+__all__ = ["features", "write_rows"]
 
 FEATURES_EXAMPLES = """
 Examples:
@@ -73,7 +73,7 @@ def features(
     source = _index(docs, index, IndexOptions(fields, stemmer, stopwords, anchors, links))
     with console.working("features"):
         rows = feature_rows(source, queries, qrels, select=select, depth=depth)
-    written = _write(out, rows)
+    written = write_rows(out, rows)
     console.show(*source.notes, *rows.memo["notes"])
     console.show(
         f"written: {written} ({rows.queries:,} queries, {len(rows):,} rows, {len(rows.feature_names)} features)"
@@ -94,7 +94,7 @@ def _index(docs: Path | None, index: Path | None, options: IndexOptions) -> Inde
         return Index.build(docs, analyzer=options.analyzer(), progress=progress, **how)
 
 
-def _write(out: Path, rows: Candidates) -> str:
+def write_rows(out: Path, rows: Candidates) -> str:
     """Write Parquet, or LETOR with label -1 for unjudged rows and the names of the features in a file beside it."""
     from fliprank.data.files import atomic_write
     from fliprank.data.letor import write_letor

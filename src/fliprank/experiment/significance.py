@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from fliprank.arrays import Floats, Ints, frozen
 from fliprank.errors import InputError, UsageError
 from fliprank.kernels import kernel, parallel_kernel, prange
+from fliprank.random_words import random_word
 
 __all__ = [
     "Comparison",
@@ -259,7 +260,7 @@ def _exceedances(rows: Floats, thresholds: Floats, patterns: int, key: np.uint64
         for i in range(len(signs)):
             for w in range(words):
                 # Signed and unsigned together would be a float, without the last 11 bits.
-                signs[i, w] = np.uint64(start + i) if exact else _random_word(key, (start + i) * words + w)
+                signs[i, w] = np.uint64(start + i) if exact else random_word(key, (start + i) * words + w)
         largest = np.zeros(len(signs))
         table = np.empty((words * 16, 16))
         for row in range(len(rows) - 1, -1, -1):
@@ -349,7 +350,7 @@ def _resampled_means(values: Floats, samples: int, key: np.uint64) -> Floats:
     for sample in prange(samples):
         total = 0.0
         for w in range(words):
-            word = _random_word(key, sample * words + w)
+            word = random_word(key, sample * words + w)
             total += values[((word >> half) * size) >> half]
             if 2 * w + 1 < count:
                 total += values[((word & low) * size) >> half]
@@ -357,18 +358,9 @@ def _resampled_means(values: Floats, samples: int, key: np.uint64) -> Floats:
     return means
 
 
-@kernel
-def _random_word(key: np.uint64, counter: int) -> np.uint64:
-    """64 random bits: output `counter` of the SplitMix64 generator whose state starts at `key`."""
-    word = key + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
-
-
 def _key(seed: int) -> np.uint64:
-    """A start for `_random_word`, far from the starts of neighbouring seeds."""
-    return np.uint64(_random_word(np.uint64(int(seed) % 2**64), 0))
+    """A start for `random_word`, far from the starts of neighbouring seeds."""
+    return np.uint64(random_word(np.uint64(int(seed) % 2**64), 0))
 
 
 def holm(p: ArrayLike) -> Floats:
