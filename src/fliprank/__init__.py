@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from fliprank.models import BM25F as BM25F
     from fliprank.models import AllFeatures as AllFeatures
     from fliprank.models import BM25Sum as BM25Sum
+    from fliprank.models import Blend as Blend
     from fliprank.models import Cascade as Cascade
     from fliprank.models import Dirichlet as Dirichlet
     from fliprank.models import Feature as Feature
@@ -144,6 +145,7 @@ _HOMES = {
         "Dirichlet",
         "Feature",
         "AllFeatures",
+        "Blend",
         "JelinekMercer",
         "Linear",
         "Model",

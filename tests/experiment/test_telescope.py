@@ -89,11 +89,12 @@ def test_a_stage_can_be_taken_as_it_is_and_another_be_trees() -> None:
     train, valid = rows(1), rows(2)
     first = fr.Linear().prepared(train, 0).at([0, 1, 0, 0, 0])
     cascade = Cascade([first, Trees(rounds=30, leaves=7, patience=10)], [60, 20])
-    fit = telescope(cascade, train, valid, options=[None, {}])
+    fit = telescope(cascade, train, valid, options=[None, {"objective": "softndcg", "sweep": False}])
     assert fit.stages[0].stopped == "not trained"
     np.testing.assert_array_equal(fit.model.stages[0].params.values, first.params.values)
     assert fit.stages[1].best.valid > fit.stages[0].best.valid + 0.1
     assert fit.stages[1].best.number == fit.settings["stages"][1]["trees"] > 0
+    assert fit.settings["stages"][1]["objective"] == "softndcg"
 
 
 def test_the_same_seed_gives_the_same_cascade_and_another_another_one() -> None:
@@ -135,7 +136,7 @@ def test_a_training_killed_in_several_stages_is_the_same_run(
 ) -> None:
     pytest.importorskip("lightgbm")
     last = fr.Linear() if method == "exact" else fr.Network(2)  # a net has no exact lines: they are slow to bracket
-    cascade = Cascade([fr.Linear(), Trees(rounds=5), last], [60, 30, 10])
+    cascade = Cascade([fr.Linear(), Trees(rounds=5, leaves=7, rate=0.1, leaf_rows=20), last], [60, 30, 10])
     train, valid, options = rows(1, 15), rows(2, 15), {**QUICK, "method": method}
     whole = telescope(cascade, train, valid, **options)
     seen: list[tuple[str, int]] = []
@@ -157,7 +158,7 @@ def test_a_training_killed_in_several_stages_is_the_same_run(
             telescope(
                 cascade, train, valid, checkpoint=tmp_path, resume=True, progress=killed_at(stage, number), **options
             )
-    monkeypatch.setattr(Trees, "grown", lambda *_: pytest.fail("the trees were there"))
+    monkeypatch.setattr(Trees, "sprouts", lambda *_: pytest.fail("the trees were there"))
     fit = telescope(cascade, train, valid, checkpoint=tmp_path, resume=True, progress=killed_at("", 0), **options)
     assert len(seen) == len(set(seen)), "no epoch is done twice"
     np.testing.assert_array_equal(fit.model.params.values, whole.model.params.values)

@@ -26,24 +26,26 @@ import numpy as np
 
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
-from fliprank.data.store import read_arrays, write_arrays
 from fliprank.data.subsample import subsample, subsample_by_spec
 from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.errors import InputError, UsageError
 from fliprank.experiment.training import train
 from fliprank.experiment.trials import Progress
 from fliprank.measures import Measure, parse_measure
-from fliprank.models import Model, load_model
+from fliprank.models import Model
 from fliprank.models.cascade import Cascade
 from fliprank.models.cascade_names import by_stage
 from fliprank.models.feature_subset import FeatureSubset
 from fliprank.models.trees import Trees
-from fliprank.optimize.fit import Epoch, Fit, fingerprint
+from fliprank.optimize.fit import Epoch, Fit
 
 __all__ = ["options_by_stage", "stage_options", "telescope"]
 
 SEEDS = 100
 """The distance between the seeds of two stages: the random starts of a stage use the seeds in between."""
+
+OF_TREES = {"objective", "restarts", "sweep", "average", "keep", "jobs"}
+"""Options of `train` that trees have in common with other stages."""
 
 OpenProgress = Callable[[str], AbstractContextManager[Progress | None]]
 """Opened for each stage with its name; gives the function that is called after each epoch."""
@@ -173,8 +175,8 @@ class _Stage:
     def fit(self, options: dict[str, Any] | None) -> Fit:
         if options is None:
             return self._fit_of(self.model, self.rows, 0, "not trained", {})
-        if isinstance(self.model, Trees):
-            return self._grow()
+        if isinstance(self.model, Trees):  # the methods and settings of the other stages are not for it
+            options = {name: value for name, value in options.items() if name in OF_TREES}
         return train(
             self.model,
             self.rows,
@@ -192,36 +194,6 @@ class _Stage:
         assert self.valid is not None
         sign = self.measure.sign
         return sign * fit.best.valid > sign * self._measure(last.score(self.valid), self.valid)
-
-    def _grow(self) -> Fit:
-        """Trees by LightGBM; the measure on validation queries chooses how many."""
-        assert isinstance(self.model, Trees)
-        rows, valid = self.rows, self.valid
-        key = fingerprint(rows, valid=fingerprint(valid), measure=str(self.measure), seed=self.seed, trees=self.model)
-        model = self._kept(key) if self.resume else None
-        if model is None:
-            sign = self.measure.sign
-            judge = None if valid is None else lambda scores: sign * self._measure(scores, valid)
-            model = self.model.grown(rows, valid, judge, self.seed)
-            self._keep(model, key)
-        count = 0 if model.forest is None else len(model.forest)
-        return self._fit_of(
-            model, rows, count, "all trees grown", {"model": "trees", "trees": count, "seed": self.seed}
-        )
-
-    def _kept(self, key: str) -> Trees | None:
-        """The trees of an earlier run of this stage on the same rows."""
-        if self.place is None or not (self.place / "trees.checkpoint").exists():
-            return None
-        if read_arrays(self.place / "trees.checkpoint")[0].get("key") != key:
-            raise InputError("the checkpoint is of another run", path=self.place, hint="delete it to start anew")
-        model = load_model(self.place / "model")
-        return model if isinstance(model, Trees) else None
-
-    def _keep(self, model: Trees, key: str) -> None:
-        if self.place is not None:
-            model.save(self.place / "model")
-            write_arrays(self.place / "trees.checkpoint", {"key": key}, {})
 
     def _fit_of(self, model: Model, rows: Candidates, number: int, stopped: str, settings: dict[str, Any]) -> Fit:
         """The fit of a stage that has no epochs."""

@@ -30,10 +30,13 @@ from fliprank.data.files import StrPath
 from fliprank.data.subsample import subsample_by_spec
 from fliprank.defaults import DEFAULT_MEASURE, DEFAULT_OBJECTIVE
 from fliprank.errors import InputError, UsageError
+from fliprank.experiment.blending import train_blend
+from fliprank.experiment.growing import grow
 from fliprank.experiment.parameter_settings import ParameterSettings
 from fliprank.experiment.trials import Progress, Running, Trial, joined, problem_of, run_trial
 from fliprank.measures import Measure, parse_measure
-from fliprank.models import Model
+from fliprank.models import Blend, Model, Trees
+from fliprank.models.registry import make_model
 from fliprank.objectives import Objective, parse_objective
 from fliprank.optimize.fit import INTERRUPTED, Epoch, Fit, Tried, fingerprint
 from fliprank.optimize.methods import Exact, Method, make_method
@@ -45,8 +48,12 @@ NOISES = (0.1, 0.3, 1.0)
 """The sigmas of a soft measure that are tried where none is given."""
 
 
+PATIENCE = 20
+"""Epochs without a better one that end a run; trees have a patience of their own."""
+
+
 def train(
-    model: Model,
+    model: Model | str,
     train: Candidates,
     valid: Candidates | None = None,
     *,
@@ -59,7 +66,7 @@ def train(
     sweep: bool = True,
     average: bool = True,
     polish: bool = False,
-    patience: int | None = 20,
+    patience: int | None = PATIENCE,
     sample: float | str | None = None,
     seed: int = 0,
     jobs: int | None = None,
@@ -70,6 +77,7 @@ def train(
 ) -> Fit:
     """The best setting of several, by `measure` on `valid` (without it, one run with plain settings).
 
+    `model` may be a name: "auto" trains linear, net and trees, and blends them where `valid` says that it helps.
     `method` is one of `METHODS` by its name, or "auto": Adam for LambdaRank, else L-BFGS. Some descend the objective,
     others climb the measure itself. `settings` go to the method (`epochs`, `rate`, `l2`, ...); what is given, to the
     method or to the objective, is not swept. `keep` says which epoch is kept: the best by the "measure" or by the
@@ -83,10 +91,23 @@ def train(
     "average", or a multiple of the labelled. Ctrl-C keeps the best so far. With `checkpoint` (a folder) each epoch is
     written, and `resume=True` goes on from there: the same run, bit for bit.
     """
-    target, chosen = parse_objective(objective), parse_measure(measure)
+    if isinstance(model, str):
+        model = make_model(model, train)
+    chosen = parse_measure(measure)
     _check(train, valid)
     rng = np.random.default_rng(seed)
     rows = subsample_by_spec(train, sample, rng)
+    if isinstance(model, Blend | Trees):
+        _refuse(model, method=method != "auto", parameters=parameters not in (None, ParameterSettings()), polish=polish)
+        common: dict[str, Any] = {"restarts": restarts, "sweep": sweep, "average": average, "patience": patience}
+        common |= {"seed": seed, "jobs": jobs, "checkpoint": checkpoint, "resume": resume, "progress": progress}
+        common |= {"keep": keep, **settings}
+        if isinstance(model, Trees):
+            common |= {"patience": model.patience} if patience == PATIENCE else {}
+            return grow(model, rows, valid, objective, chosen, **common)
+        part = partial(_train_part, rows=rows, valid=valid, objective=objective, measure=chosen)
+        return train_blend(model, rows, valid, chosen, part, **common)
+    target = parse_objective(objective)
     ready = prepared(model, rows, parameters, rng)
     if valid is not None:
         ready.score(valid)  # other features are an error now, not after the first epoch
@@ -118,6 +139,18 @@ def train(
     return replace(
         fit, stopped=fit.stopped if whole else INTERRUPTED, settings=told, tried=tried, rows=rows, start=ready
     )
+
+
+def _train_part(model: Model, rows: Candidates, valid: Candidates | None, **options: Any) -> Fit:
+    """A part of a blend, trained as it would be alone."""
+    return train(model, rows, valid, **options)
+
+
+def _refuse(model: Model, **given: bool) -> None:
+    """Raise an error that names the option that this kind of model has no use for."""
+    for name, said in given.items():
+        if said:
+            raise UsageError(f"{model.kind} has no use for {name}: its parts are grown or trained in their own ways")
 
 
 def prepared(

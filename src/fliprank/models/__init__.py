@@ -7,6 +7,7 @@
 """
 
 from fliprank.models.base import KINDS, Model, load_model
+from fliprank.models.blend import Blend
 from fliprank.models.bm25 import BM25, BM25F
 from fliprank.models.bm25_sum import BM25Sum
 from fliprank.models.cascade import Cascade
@@ -26,6 +27,7 @@ __all__ = [
     "KINDS",
     "AllFeatures",
     "BM25Sum",
+    "Blend",
     "Cascade",
     "Dirichlet",
     "Feature",

@@ -59,7 +59,7 @@ def by_stage(text: str, count: int, what: str, mark: str = ",") -> list[str]:
 
 def _model(word: str) -> Model:
     kind, colon, number = word.partition(":")
-    known = sorted(KINDS.keys() - {"cascade", "feature_subset", "feature", "stack"})
+    known = sorted(KINDS.keys() - {"cascade", "feature_subset", "feature", "stack", "blend"})
     if kind not in known:
         raise UsageError(f"unknown model {word!r} of a stage; there are {', '.join(known)}")
     if not colon:

@@ -27,7 +27,7 @@ from fliprank.models.base import Model, Seed, build, describe, register
 from fliprank.models.folder import Record
 from fliprank.models.parameters import Parameters
 
-__all__ = ["FeatureSubset", "matching_features", "pick_features"]
+__all__ = ["FeatureSubset", "feature_places", "matching_features", "pick_features"]
 
 
 @register
@@ -104,14 +104,20 @@ def pick_features(candidates: Candidates, names: tuple[str, ...]) -> Candidates:
         return candidates
     key = ("features", names)
     if key not in candidates.memo:
-        place = {name: k for k, name in enumerate(candidates.feature_names)}
-        if missing := [name for name in names if name not in place]:
-            raise InputError(f"the model was trained on features that these candidates lack: {', '.join(missing[:5])}")
+        places = feature_places(candidates, names)
         assert candidates.features is not None
-        columns = candidates.features[:, [place[name] for name in names]]
+        columns = candidates.features[:, places]
         candidates.memo[key] = replace(candidates, features=columns, feature_names=names)
     picked: Candidates = candidates.memo[key]
     return picked
+
+
+def feature_places(candidates: Candidates, names: tuple[str, ...]) -> list[int]:
+    """Which columns of the features these are; raises if some are not there."""
+    place = {name: k for k, name in enumerate(candidates.feature_names)}
+    if missing := [name for name in names if name not in place]:
+        raise InputError(f"the model was trained on features that these candidates lack: {', '.join(missing[:5])}")
+    return [place[name] for name in names]
 
 
 def matching_features(patterns: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:

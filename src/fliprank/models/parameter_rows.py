@@ -27,11 +27,14 @@ MOST_ROWS = 1000
 Rows = list[dict[str, Any]]
 
 
-def to_rows(params: Parameters) -> tuple[Rows, Arrays]:
-    """The rows for model.json, and the arrays to keep beside it; raises if a value is out of bounds."""
+def to_rows(params: Parameters, most: float = MOST_ROWS) -> tuple[Rows, Arrays]:
+    """The rows for model.json, and the arrays to keep beside it; raises if a value is out of bounds.
+
+    Up to `most` parameters are all in the rows.
+    """
     params.check_bounds()
     rows = [_row(params, i, driver) for i, driver in enumerate(params.drivers())]
-    if len(rows) <= MOST_ROWS:
+    if len(rows) <= most:
         return rows, {}
     special = [row for row in rows if row.keys() != {"name", "value"}]
     return [{key: row[key] for key in row if key != "value"} for row in special], {"values": params.values}

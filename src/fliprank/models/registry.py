@@ -21,12 +21,16 @@ import numpy as np
 from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
 from fliprank.models.base import KINDS, Model
+from fliprank.models.blend import Blend
 from fliprank.models.bm25 import BM25F
 from fliprank.models.cascade_names import parse_cascade
 from fliprank.models.column_curves import column_curves, is_date
 from fliprank.models.language_model import Dirichlet, JelinekMercer, TwoStageLM
+from fliprank.models.linear import Linear
+from fliprank.models.network import Network
 from fliprank.models.stack import AllFeatures, Stack
 from fliprank.models.taylor2006 import many_parameter, nine_parameter, two_parameter
+from fliprank.models.trees import Trees
 from fliprank.naming import unknown
 
 __all__ = ["MODELS", "Builder", "check_rows", "make_model", "model_names", "register_builder", "stack_notes"]
@@ -40,8 +44,8 @@ MODELS: dict[str, Builder] = {}
 FEW_COLUMNS = 12
 """Columns of documents up to which a stack gives each a curve of its own; more are standardised and weighted."""
 
-PARTS = ("feature", "feature_subset")
-"""Kinds that are parts of other models, not models to fit alone by name."""
+PARTS = ("feature", "feature_subset", "blend")
+"""Kinds that need other models, or are parts of them: no models to fit by their name alone."""
 
 
 def register_builder(name: str) -> Callable[[Builder], Builder]:
@@ -153,6 +157,12 @@ def _cascade(
 ) -> Model:
     """Nested rankers: each stage orders the top of the one before."""
     return parse_cascade(stages, stage_model, stage_features)
+
+
+@register_builder("auto")
+def _auto(rows: Candidates, *, hidden: int = 10) -> Model:
+    """Linear, net and trees, each trained, and blended where validation queries say that it helps."""
+    return Blend([Linear(), Network(hidden), Trees()])
 
 
 @register_builder("taylor2006-2")

@@ -28,6 +28,9 @@ __all__ = ["REGISTRY", "Objective", "register"]
 REGISTRY: dict[str, type[Objective]] = {}
 """Objectives by name."""
 
+FLAT = 1e-9
+"""The curvature of a score that changes nothing: it weighs next to nothing in a leaf."""
+
 O = TypeVar("O", bound="type[Objective]")  # noqa: E741
 
 
@@ -64,6 +67,30 @@ class Objective(Named, ABC):
     def per_query(self, scores: ArrayLike, candidates: Candidates) -> Floats:
         """The value of each query."""
         return self.evaluate(_checked(scores, candidates), candidates, np.zeros(candidates.queries))[0]
+
+    def newton(self, scores: ArrayLike, candidates: Candidates) -> tuple[float, Floats, Floats]:
+        """The mean over queries; and of the cost summed over queries, its gradient and a curvature above 0, by score.
+
+        What boosted trees descend by: a leaf moves its rows by minus the sum of their gradients over the sum of their
+        curvatures. The cost is to be made small (the sign of an objective that is maximised is turned), and summed, not
+        averaged, so that a leaf of so many rows weighs the same in a small and in a large data set.
+        """
+        value, mean = self.value_and_grad(scores, candidates)
+        gradient: Floats = mean * (-candidates.queries if self.maximise else candidates.queries)
+        return value, gradient, np.maximum(self.curvature(_checked(scores, candidates), candidates, gradient), FLAT)
+
+    def curvature(self, scores: Floats, candidates: Candidates, gradient: Floats) -> Floats:
+        """The second derivative of the summed cost by each score, or where it may be negative, what stands for it.
+
+        By default that is the mean of |gradient| and of its average over all rows that have one. A leaf then moves by
+        at most 2 units of the scores, whichever they are, by more the more of its rows agree, and by little if its rows
+        have gradients below the average. On held-out training queries of MQ2008 a constant was far worse, |gradient|
+        alone as good or slightly worse.
+        """
+        size = np.abs(gradient)
+        pulled = size > 0
+        average = float(size[pulled].mean()) if pulled.any() else 0.0
+        return np.where(pulled, (size + average) / 2, 0.0)
 
     def at(self, progress: float) -> Self:
         """The objective at this progress of the training, from 0 (start) to 1 (end): by default always the same."""

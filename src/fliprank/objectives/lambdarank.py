@@ -66,12 +66,20 @@ class LambdaRank(Objective):
         return _measure(self.measure, self.cutoff)
 
     def evaluate(self, scores: Floats, candidates: Candidates, share: Floats) -> tuple[Floats, Floats]:
+        return _lambdas(*self._weighed_by(scores, candidates), share, self.sigma)
+
+    def curvature(self, scores: Floats, candidates: Candidates, gradient: Floats) -> Floats:
+        """The sum over the pairs of a document of |change| sigma^2 rho (1 - rho), rho = 1 / (1 + e^(s1 - s2))."""
+        return _bends(*self._weighed_by(scores, candidates), self.sigma)
+
+    def _weighed_by(self, scores: Floats, candidates: Candidates) -> tuple[Rows, Swaps]:
+        """The ranking at these scores, and what swaps in it change."""
         law = self.target().law_for(candidates)
         if law.ranks != Ranks.ALL or law.above not in (Above.ANY, Above.COUNT, FIRST):
             raise UsageError(f"lambdarank can't weigh pairs by {self.target()}: a swap changes other documents' ranks")
         order = order_rows(scores, candidates.offsets, candidates.docids)
         rows = Rows(scores, labels_of(candidates), order, candidates.offsets, candidates.judgements.entry_of_row)
-        return _lambdas(rows, Swaps(law.gain, law.discount, law.begin, law.limit, law.above), share, self.sigma)
+        return rows, Swaps(law.gain, law.discount, law.begin, law.limit, law.above)
 
 
 @lru_cache
@@ -121,16 +129,9 @@ def _lambdas(rows: Rows, swaps: Swaps, share: Floats, sigma: float) -> tuple[Flo
     for q in prange(len(offsets) - 1):
         ranked = rows.order[offsets[q] : offsets[q + 1]]
         size = len(ranked)
-        own, label, score, pull = np.zeros(size), rows.label[ranked], rows.score[ranked], np.zeros(size)
-        for r in range(size):
-            if rows.entry[ranked[r]] >= 0:
-                own[r] = swaps.gain[rows.entry[ranked[r]]]
+        own, label, score, pull = _gains(rows, swaps, ranked), rows.label[ranked], rows.score[ranked], np.zeros(size)
         prefixes = _prefixes(own, swaps.discount[swaps.begin[q] :], swaps.limit[q])
-        # Below the last rank that pays, no swap changes anything.
-        deep = 0
-        for r in range(size):
-            if prefixes.at[r] != 0.0:
-                deep = r + 1
+        deep = _deepest(prefixes)
         others, change, gap = np.empty(size, np.int64), np.empty(size), np.empty(size)
         for a in range(deep):
             count = 0
@@ -151,6 +152,27 @@ def _lambdas(rows: Rows, swaps: Swaps, share: Floats, sigma: float) -> tuple[Flo
     return values, gradient
 
 
+@parallel_kernel
+def _bends(rows: Rows, swaps: Swaps, sigma: float) -> Floats:
+    """The second derivative by each score of the sum of all queries' costs, the changes held fixed."""
+    offsets = rows.offsets
+    out = np.zeros(len(rows.score))
+    for q in prange(len(offsets) - 1):
+        ranked = rows.order[offsets[q] : offsets[q + 1]]
+        own = _gains(rows, swaps, ranked)
+        prefixes = _prefixes(own, swaps.discount[swaps.begin[q] :], swaps.limit[q])
+        for a in range(_deepest(prefixes)):
+            for b in range(a + 1, len(ranked)):
+                first, second = ranked[a], ranked[b]
+                if rows.label[first] != rows.label[second]:
+                    slope = softplus(sigma * (rows.score[second] - rows.score[first]))[1]
+                    change = abs(_swap_change(swaps.above, own, prefixes, a, b))
+                    bend = change * sigma * sigma * slope * (1.0 - slope)
+                    out[first] += bend
+                    out[second] += bend
+    return out
+
+
 @fast_kernel
 def _weighed(change: Floats, gap: Floats, count: int) -> float:
     """The sum of |change| x log(1 + e^gap); each gap becomes change x its slope."""
@@ -160,6 +182,26 @@ def _weighed(change: Floats, gap: Floats, count: int) -> float:
         total += abs(change[k]) * cost
         gap[k] = change[k] * slope
     return total
+
+
+@kernel
+def _gains(rows: Rows, swaps: Swaps, ranked: Ints) -> Floats:
+    """The gains of a query's documents, in ranked order."""
+    own = np.zeros(len(ranked))
+    for r in range(len(ranked)):
+        if rows.entry[ranked[r]] >= 0:
+            own[r] = swaps.gain[rows.entry[ranked[r]]]
+    return own
+
+
+@kernel
+def _deepest(prefixes: Prefixes) -> int:
+    """How many ranks there are down to the last that pays: below it, no swap changes anything."""
+    deep = 0
+    for r in range(len(prefixes.at)):
+        if prefixes.at[r] != 0.0:
+            deep = r + 1
+    return deep
 
 
 @kernel

@@ -45,3 +45,8 @@ class Logistic(Objective):
         slope = np.exp(-np.logaddexp(0.0, -wrong))
         gradient: Floats = np.where(relevant, -slope, slope) * (share / size)[query]
         return values, gradient
+
+    def curvature(self, scores: Floats, candidates: Candidates, gradient: Floats) -> Floats:
+        """p (1 - p) of each document, over the number of its query's."""
+        bend: Floats = np.exp(-np.logaddexp(0.0, scores) - np.logaddexp(0.0, -scores))
+        return bend / np.maximum(candidates.sizes, 1)[candidates.query_of_rows()]

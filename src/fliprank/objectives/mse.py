@@ -40,3 +40,6 @@ class MSE(Objective):
         values: Floats = np.bincount(query, error * error, minlength=candidates.queries) / size
         gradient: Floats = 2 * error * (share / size)[query]
         return values, gradient
+
+    def curvature(self, scores: Floats, candidates: Candidates, gradient: Floats) -> Floats:
+        return (2.0 / np.maximum(candidates.sizes, 1))[candidates.query_of_rows()]

@@ -58,6 +58,10 @@ class NoisyObjective(Objective):
         """`sigma`, or its default."""
         return self.default_sigma if self.sigma is None else self.sigma
 
+    def curvature(self, scores: Floats, candidates: Candidates, gradient: Floats) -> Floats:
+        """As of any objective, with the noise as the unit of the scores: trees then learn the same with any sigma."""
+        return super().curvature(scores, candidates, gradient) / self.noise
+
     def at(self, progress: float) -> Self:
         if self.anneal is None:
             return self

@@ -101,6 +101,18 @@ class RankNet(Objective):
         doubt = 1.0 - self.targets(labels[:, 0], labels[:, 1]) if len(labels) else np.zeros(0)
         return _chosen_pairs(scores, candidates.offsets, chosen, doubt, share, mean)
 
+    def curvature(self, scores: Floats, candidates: Candidates, gradient: Floats) -> Floats:
+        """The sum over the pairs of a document of rho (1 - rho), rho = 1 / (1 + e^(s1 - s2)), whatever the targets."""
+        mean = self.normalise == "pairs"
+        if self.pairs is None:
+            return _all_bends(scores, candidates.offsets, _by_label(candidates), mean)
+        chosen = _by_query(self.pairs, candidates)
+        gap = scores[chosen.rows[:, 1]] - scores[chosen.rows[:, 0]]
+        counts = np.diff(chosen.starts)
+        bend = np.exp(-np.logaddexp(0.0, gap) - np.logaddexp(0.0, -gap))
+        bend = bend / np.repeat(counts, counts) if mean else bend
+        return np.bincount(chosen.rows.ravel(), np.repeat(bend, 2), minlength=len(scores)).astype(np.float64)
+
     def _doubts(self, candidates: Candidates) -> Floats:
         """1 - target for each pair of label levels; one number if it is the same for all."""
         if isinstance(self.target, float):
@@ -189,6 +201,24 @@ def _all_pairs(
         for i in range(high - low):
             gradient[rows.order[low + i]] = pull[i] * scale * share[q]
     return values, gradient
+
+
+@parallel_kernel
+def _all_bends(scores: Floats, offsets: Ints, rows: ByLabel, mean: bool) -> Floats:
+    """The second derivative by each score of the sum of all queries' costs."""
+    out = np.zeros(len(scores))
+    for q in prange(len(offsets) - 1):
+        low, high = offsets[q], offsets[q + 1]
+        pairs = 0
+        for i in range(low, high):
+            pairs += high - rows.lower[i]
+        scale = 1.0 / max(pairs, 1) if mean else 1.0
+        for i in range(low, high):
+            for j in range(rows.lower[i], high):
+                slope = softplus(scores[rows.order[j]] - scores[rows.order[i]])[1]
+                out[rows.order[i]] += slope * (1.0 - slope) * scale
+                out[rows.order[j]] += slope * (1.0 - slope) * scale
+    return out
 
 
 @fast_kernel
