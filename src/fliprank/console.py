@@ -131,7 +131,7 @@ def new_table(title: str, columns: list[str]) -> Table:
     """A table with a title; names to the left, numbers to the right."""
     table = Table(title=plain(title) or None, title_justify="left", title_style="bold")
     for name in columns:
-        left = name in ("run", "measure", "query", "set", "parameter", "stage")
+        left = name in ("run", "measure", "query", "set", "parameter", "stage", "part")
         table.add_column(plain(name), justify="left" if left else "right", overflow="fold", no_wrap=not left)
     return table
 

@@ -46,7 +46,7 @@ def files(rows: dict[str, fr.Candidates], tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", [name for name in model_names() if name not in ("trees", "cascade")])
+@pytest.mark.parametrize("name", [name for name in model_names() if name not in ("trees", "cascade", "auto")])
 def test_every_model_is_fitted_by_every_method_that_makes_sense(
     rows: dict[str, fr.Candidates], name: str, method: str
 ) -> None:
@@ -118,6 +118,52 @@ def test_a_given_setting_is_not_swept_and_what_was_tried_is_told(files: dict[str
         )
 
 
+def test_trees_are_grown_by_command(files: dict[str, Path], tmp_path: Path) -> None:
+    given = ["--model", "trees", "--objective", "softndcg", "--set", "leaf_rows=10", "--set", "rate=0.2"]
+    given += ["--epochs", "6", "--valid", files["features"], "--out", tmp_path / "fit"]
+    done = fliprank_does("train", files["features"], *given)
+    assert done.returncode == 0, done.stderr
+    told = json.loads((tmp_path / "fit" / "result.json").read_text())
+    assert len(told["tried"]) == 2
+    assert (told["settings"]["leaf_rows"], told["settings"]["rate"], told["settings"]["model"]) == (10, 0.2, "trees")
+    rows = fr.read_letor(files["features"])
+    model = fr.load_model(tmp_path / "fit" / "model")
+    value = fr.parse_measure(told["measure"]).value(model.score(rows), rows)
+    assert told["valid"][told["measure"]] == pytest.approx(value)
+    assert len((tmp_path / "fit" / "trail.csv").read_text().splitlines()) == 7
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_auto_is_trained_by_command_over_folds_with_and_without_lightgbm(tmp_path: Path, blocked: bool) -> None:
+    rng = np.random.default_rng(5)
+    for fold in ("Fold1", "Fold2"):
+        for part in ("train", "vali", "test"):
+            x = rng.normal(size=(300, 4))
+            labels = np.clip(np.round(x[:, 0] - x[:, 1] + rng.normal(size=300)), 0, 2)
+            fr.write_letor(tmp_path / fold / f"{part}.txt", fr.Candidates.of(labels, group=[10] * 30, features=x))
+    code = "import sys; sys.modules['lightgbm'] = None\n" if blocked else ""
+    given = ["train", "--folds", tmp_path, "--model", "auto", "--hidden", "3", "--epochs", "4", "--restarts", "1"]
+    command = [sys.executable, "-c", f"{code}from fliprank.cli import main; main()", *map(str, given), "--out"]
+    done = subprocess.run([*command, str(tmp_path / "fit")], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads((tmp_path / "fit" / "result.json").read_text())
+    assert set(told["test"]) == {told["measure"], "AP", "RR"}
+    for fold in told["folds"]:
+        parts = [part["part"] for part in fold["settings"]["parts"]]
+        assert parts == (["linear", "network"] if blocked else ["linear", "network", "trees"])
+        assert sum(part["weight"] for part in fold["settings"]["parts"]) == pytest.approx(1)
+        choices = [each["what"] for each in fold["tried"] if "cross-validated" in each["what"]]
+        assert len(choices) == 3
+        model, rows = (
+            fr.load_model(tmp_path / "fit" / fold["fold"] / "model"),
+            fr.read_letor(tmp_path / fold["fold"] / "test.txt"),
+        )
+        found = fr.parse_measure("AP").value(model.score(rows), rows)
+        assert fold["test"]["AP"] == pytest.approx(found)
+    assert done.stdout.count("equal weights, cross-validated") == 2
+    assert ("trees: left out, lightgbm is not installed: pip install 'fliprank[gbm]'" in done.stdout) == blocked
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -126,10 +172,13 @@ def test_a_given_setting_is_not_swept_and_what_was_tried_is_told(files: dict[str
             "would leave out the term statistics of these rows: --model stack",
         ),
         (["FEATURES", "--model", "bm25f"], "bm25f reads term statistics, and these rows have only features"),
-        (["FEATURES", "--model", "trees"], "trees"),
+        (["FEATURES", "--model", "trees", "--method", "exact"], "trees has no use for method"),
+        (["FEATURES", "--model", "trees", "--set", "depth=3"], "trees have no setting depth; they have epochs, leaves"),
+        (["FEATURES", "--model", "auto", "--set", "l2=3"], "a blend has no setting l2"),
+        (["FEATURES", "--model", "auto", "--fix", "bias"], "blend has no use for parameters"),
         (["FEATURES", "--method", "taylor2006"], "taylor2006 descends RankNet's cost, pair by pair: not lambdarank@10"),
         (["FEATURES", "--method", "grid"], "a full grid is for 1 to 3 free parameters, not 5"),
-        (["FEATURES", "--model", "linear", "--hidden", "3"], "linear has no hidden; models that have: network, stack"),
+        (["FEATURES", "--model", "linear", "--hidden", "3"], "linear has no hidden; models that have: auto, network"),
         (["FEATURES", "--keep", "best"], "keep is one of measure, objective, last"),
         (["FEATURES", "--method", "exact", "--set", "search=magic"], "search is one of 'exact', 'sampled'"),
     ],

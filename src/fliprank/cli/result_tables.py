@@ -42,6 +42,8 @@ def training_tables(result: Result) -> Iterator[Table | str]:
             yield _stage_table(name, fold)
             lost = "Lost: relevant documents that do not reach the stage."
             yield f"Gain and p: over the stage before{_scale(fold)}. {lost}"
+        if fold.fit.settings.get("method") == "blend":
+            yield _blend_table(name, fold)
         if "cutoffs" in fold.fit.settings:
             yield _cutoff_table(name, fold)
             yield f"A cost includes: {fold.fit.settings['cutoffs']['cost_includes']}."
@@ -66,6 +68,19 @@ def _scale(fold: FoldResult) -> str:
     known = values[~np.isnan(values)]
     plain = measure is None or bool((measure.paired(known) == known).all())
     return "" if plain else ", as queries are averaged (geometric: differences of logarithms)"
+
+
+def _blend_table(name: str, fold: FoldResult) -> Table:
+    """The parts of a blend with their weights, and what was chosen of the part, equal and fitted weights."""
+    parts = len(fold.fit.settings["parts"])
+    table = new_table(
+        f"{name} {fold.fit.measure} of parts and blends, validation queries".strip(), ["part", "value", "weight"]
+    )
+    for number, tried in enumerate(fold.fit.tried):
+        value = "-" if np.isnan(tried.value) else f"{tried.value:.4f}"
+        weight = f"{tried.weight:.2f}" if number < parts else "chosen" if tried.weight else ""
+        table.add_row(plain(tried.what), value, weight)
+    return table
 
 
 def _cutoff_table(name: str, fold: FoldResult) -> Table:

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 
 from fliprank.arrays import Floats, frozen
 from fliprank.data.candidates import Candidates
-from fliprank.errors import UsageError
+from fliprank.errors import InputError, UsageError
 from fliprank.models.base import Model, Seed, build, describe, register, row_gradient
 from fliprank.models.folder import Record
 from fliprank.models.parameter_rows import from_rows, to_rows
@@ -36,6 +36,9 @@ from fliprank.models.stack import DEEPEST
 from fliprank.models.stack_names import unique
 
 __all__ = ["Blend"]
+
+ROUNDING = 1e-13
+"""A standard deviation of scores below this, relative to their size, is rounding: the part ranks nothing."""
 
 LATEST = "scores of the parts of a blend"
 """Where a `Candidates` keeps the standardised scores of the parts of the latest blend that scored it."""
@@ -93,12 +96,14 @@ class Blend(Model):
             raise UsageError(
                 f"a part of this blend is not trained ({untrained[0]}): call train(Blend([...]), rows, valid)"
             )
-        scores = [part.score(train) for part in self.parts]
-        mean, deviation = (
-            np.array([float(f(each)) if len(each) else 0.0 for each in scores]) for f in (np.mean, np.std)
+        if not len(train):
+            raise InputError("there are no rows to measure the spread of scores on")
+        scores = np.array([part.score(train) for part in self.parts])
+        deviation = scores.std(axis=1)
+        scale = np.divide(
+            1.0, deviation, out=np.zeros(len(scores)), where=deviation > ROUNDING * np.abs(scores).max(axis=1)
         )
-        scale = np.divide(1.0, deviation, out=np.zeros(len(scores)), where=deviation > 0)
-        return replace(self, spread=(mean, scale))
+        return replace(self, spread=(scores.mean(axis=1), scale))
 
     def initial(self, rng: np.random.Generator) -> Floats:
         """Weights at random that add up to 1."""
