@@ -174,7 +174,10 @@ def mixed(sets: Sets) -> Iterator[str]:
     choices: dict[str, tuple[list[fr.Model], dict[str, Any]]] = {
         "linear, linear, network 4, network 8": ([fr.Linear(), fr.Linear(), fr.Network(4), fr.Network(8)], {}),
         "linear on a quarter of the features, then linear": ([FeatureSubset(fr.Linear(), few), *[fr.Linear()] * 3], {}),
-        "linear, linear, trees, linear": ([fr.Linear(), fr.Linear(), Trees(leaves=7, rate=0.05), fr.Linear()], {}),
+        "linear, linear, trees, linear": (
+            [fr.Linear(), fr.Linear(), Trees(leaves=7, rate=0.05), fr.Linear()],
+            {"options": [{}, {}, {"objective": "lightgbm", "sweep": False}, {}]},
+        ),
         "linear, LambdaRank@10 at every stage": ([fr.Linear()] * 4, {"objective": "lambdarank@10"}),
     }
     for nodes in (0, 8):

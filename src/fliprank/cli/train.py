@@ -25,6 +25,10 @@ Examples:
 
   fliprank train rows.txt --cv 5 --out fit
 
+  fliprank train train.txt --valid vali.txt --model auto --out fit
+
+  fliprank train train.txt --valid vali.txt --model trees --objective softndcg --set leaves=15 --out fit
+
   fliprank train terms.jsonl --valid dev.jsonl --model bm25f --method taylor2006 --objective ranknet --sample average
 
   fliprank train terms.jsonl --valid dev.jsonl --model stack --hidden 3 --objective ranknet
