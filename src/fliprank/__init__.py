@@ -75,8 +75,8 @@ if TYPE_CHECKING:
     from fliprank.models import BM25 as BM25
     from fliprank.models import BM25F as BM25F
     from fliprank.models import AllFeatures as AllFeatures
-    from fliprank.models import BM25Sum as BM25Sum
     from fliprank.models import Blend as Blend
+    from fliprank.models import BM25Sum as BM25Sum
     from fliprank.models import Cascade as Cascade
     from fliprank.models import Dirichlet as Dirichlet
     from fliprank.models import Feature as Feature

@@ -253,6 +253,7 @@ def test_all_is_written_down(index: Index, tmp_path: Path) -> None:
     assert told["measure"] == str(MEASURE)
     assert told["params"]["default"]["title.w"] == 1.0
     assert (told["verdict"]["word"], told["adopted"]) == ("adopt", True)
+    assert told["outlook"]["verdict"] in ("rising", "flat", "unclear")
     for place in ("model", "tuned-model"):
         assert load_model(tmp_path / "out" / place).params.values.tolist() == list(told["params"]["fitted"].values())
     test = proof["test"]

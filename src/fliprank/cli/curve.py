@@ -140,7 +140,8 @@ def _rankers(
 
 def curve_tables(curve: LearningCurve) -> Iterator[Table | str]:
     """One table per ranker, in at most 80 columns; who is better at the largest size; the answer in words."""
-    from fliprank.console import new_table, p_value, plain
+    from fliprank.console import new_table, plain
+    from fliprank.experiment.significance import p_value
 
     points = curve.points()
     for ranker in curve.values:

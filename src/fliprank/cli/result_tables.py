@@ -111,6 +111,8 @@ def tuning_tables(result: Result) -> Iterator[Table | str]:
         yield result.verdict.sentence
         yield from result.verdict.also
         yield _written(result)
+    if result.outlook is not None:
+        yield f"Would more judgements help? {result.outlook.sentence}"
     if test is not None:
         yield _proof_table(f"On {len(test.evaluation.qids)} held-out queries", test)
     if crossed is not None:

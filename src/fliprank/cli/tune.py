@@ -51,6 +51,7 @@ def tune(
     arranged: ParameterOptions,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     cross_validate: Annotated[bool, typer.Option(help="Weigh recipes, and prove it, by cross-validation.")] = True,
+    curve: Annotated[bool, typer.Option(help="Say whether more judgements would help, by a learning curve.")] = True,
     adopt: Annotated[
         str, typer.Option(help="When OUT/model is the tuned function, else the defaults: proven, always or never.")
     ] = "proven",
@@ -86,6 +87,7 @@ def tune(
             recipes=recipes,
             folds=folds if cross_validate else None,
             adopt=adopt,
+            curve=curve,
             depth=source.depth,
             parameters=settings,
             restarts=how.restarts or 1,

@@ -19,13 +19,17 @@ from fliprank.experiment.cascade_analysis import AfterStage, after_stages
 from fliprank.experiment.cutoffs import CutoffOptions, refit_with_cutoffs
 from fliprank.experiment.evaluation import evaluate
 from fliprank.experiment.fit_folder import write_fit, write_json
+from fliprank.experiment.learning_curve import HELD_OUT, Ranker, learning_curve
 from fliprank.experiment.model_choice import baseline_for
+from fliprank.experiment.parameter_settings import ParameterSettings
 from fliprank.experiment.recipes import Recipes, recipes_for
 from fliprank.experiment.results import FoldResult, Proof, Result
+from fliprank.experiment.row_pool import RowPool
+from fliprank.experiment.saturation import Outlook
 from fliprank.experiment.task import DEPTH, Task, pooled
 from fliprank.experiment.telescope import stage_options, telescope
 from fliprank.experiment.training import train
-from fliprank.experiment.trials import Progress
+from fliprank.experiment.trials import KEEP_DEFAULTS, Progress, Trial
 from fliprank.experiment.tuning import tune
 from fliprank.experiment.verdict import Reference, decide
 from fliprank.measures import Measure, parse_measure
@@ -40,6 +44,9 @@ UNTOLD = ("resume", "parameters")
 
 ROUNDS = 3
 """How often it is tuned again, at most, because the tuned function brought up documents that it was not tuned on."""
+
+CURVE, SMALLEST_SET = (0.125, 0.25, 0.5, 1.0), 4
+"""Sizes of training sets on the learning curve, as shares of what there is, and the least number of queries."""
 
 OpenProgress = Callable[[str], AbstractContextManager[Progress | None]]
 """Opened with the name of a piece of work; gives what is called while it goes on."""
@@ -147,13 +154,15 @@ def tune_and_write(
     reported: Iterable[str] = ("AP", "RR"),
     folds: int | None = 5,
     adopt: str = "proven",
+    curve: bool = True,
     depth: int = DEPTH,
     **options: Any,
 ) -> Result:
     """Tune `model` on `task`, prove it, and write model, figures and runs to `folder`; `options` are those of `tune`.
 
     `adopt` says whether the tuned function or the defaults are written as the model: "proven" leaves it to the verdict.
-    With `folds=None` nothing is cross-validated. Ctrl-C loses only what is not there yet: what was fitted so far is in
+    With `folds=None` nothing is cross-validated, and with `curve=False` it is not asked whether more judgements would
+    help. Ctrl-C loses only what is not there yet: what was fitted so far is in
     `folder`/tuned-model.
     """
     select = parse_measure(measure)
@@ -184,6 +193,8 @@ def tune_and_write(
     write_json(folder / "result.json", result.content())
     try:
         result = replace(result, ranges=fit.ranges())
+        if curve:
+            result = replace(result, outlook=_outlook(fit, **options))
     except KeyboardInterrupt:
         notes = (*result.notes, "interrupted: some figures are missing")
         result = replace(result, notes=notes, interrupted=True)
@@ -210,15 +221,36 @@ def _with_what_comes_up(
     rounds = list[int]()
     if model == "auto":
         model = baseline_for(task.train.rows)
-    moving = [recipe for recipe in recipes if recipe.methods]
-    while task.index is not None and moving and len(rounds) < ROUNDS:
-        ahead = tune(model, task.train.rows, recipes=[moving[len(moving) // 2]], folds=None, **options)
+    while task.index is not None and len(rounds) < ROUNDS:
+        ahead = tune(model, task.train.rows, recipes=[_middle(recipes)], folds=None, **options)
         write_fit(folder, ahead, "tuned-model")
         task, new = pooled(task, ahead.model, depth)
         rounds.append(new)
         if new == 0:
             break
     return task, tuple(rounds)
+
+
+def _middle(recipes: Recipes) -> Trial:
+    """The recipe that stands for all where one is enough."""
+    moving = [recipe for recipe in recipes if recipe.methods]
+    return moving[len(moving) // 2] if moving else KEEP_DEFAULTS
+
+
+def _outlook(
+    fit: Fit, *, measure: Measure, recipes: Recipes, parameters: ParameterSettings | None = None, **options: Any
+) -> Outlook:
+    """Whether more judged queries would help: a learning curve of one recipe over the training queries."""
+    assert fit.rows is not None
+    few = RowPool.of(fit.model, fit.rows, measure).for_gradients
+    most = few.queries - -(-few.queries // HELD_OUT)
+    sizes = sorted({round(most * share) for share in CURVE if most * share >= SMALLEST_SET})
+    if not sizes:
+        return Outlook("too few", f"Too few queries to tell what more judgements would bring: {few.queries}.")
+    start = fit.model.at(fit.model.params.at(fit.model.params.default))
+    own = {"recipes": [_middle(recipes)], "folds": None, "parameters": parameters}
+    ranker = Ranker(start, "tune", options=own)
+    return learning_curve({"tuned": ranker}, few, sizes, measure=measure, seed=options.get("seed", 0)).outlook()
 
 
 def _proofs(task: Task, fit: Fit, runs: dict[str, Any], measures: list[str]) -> dict[str, Proof]:

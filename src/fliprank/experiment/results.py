@@ -2,7 +2,7 @@
 
 result.json: {"measure", "train"|"valid"|"test": {MEASURE: mean}, "params", "tried": [...], "settings": {...},
               "proof": {"test"|"cross_validated": {"default", "tuned", "difference", "interval", "p", ...}},
-              "verdict": {"word", "sentence", "also"}, "adopted",
+              "verdict": {"word", "sentence", "also"}, "adopted", "outlook": {"verdict", "sentence", "gains", ...},
               "stages": [{"stage", "size", "value", "interval", "step", "step_p", "lost", ...}],
               "cutoffs": {"chosen", "frontier", "cost_includes", ...}, "folds": [...], "notes": [...], "interrupted"}
 
@@ -18,6 +18,7 @@ from typing import Any
 
 from fliprank.experiment.cascade_analysis import AfterStage
 from fliprank.experiment.evaluation import Evaluation, evaluate
+from fliprank.experiment.saturation import Outlook
 from fliprank.experiment.significance import Comparison
 from fliprank.experiment.verdict import SURE, Verdict
 from fliprank.optimize.fit import Fit
@@ -113,7 +114,8 @@ class FoldResult:
 class Result:
     """What came of a command. `proofs` has "test" and "cross_validated" where they were asked for and not cut short.
 
-    `verdict` says what to do with a tuned function, and `adopted` whether that was done. `texts` has the texts of
+    `verdict` says what to do with a tuned function, `adopted` whether that was done, and `outlook` whether more
+    judgements would help. `texts` has the texts of
     queries, where they are known; `new_documents` says how many documents that had not been fitted to came to the top,
     round by round.
     """
@@ -123,6 +125,7 @@ class Result:
     proofs: dict[str, Proof] = field(default_factory=dict)
     verdict: Verdict | None = None
     adopted: bool = True
+    outlook: Outlook | None = None
     ranges: dict[str, Range] = field(default_factory=dict)
     new_documents: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
@@ -151,6 +154,8 @@ class Result:
             out["proof"] = {name: proof.figures() for name, proof in self.proofs.items()}
         if self.verdict is not None:
             out |= {"verdict": asdict(self.verdict), "adopted": self.adopted}
+        if self.outlook is not None:
+            out["outlook"] = asdict(self.outlook)
         if several:
             out |= {"folds": folds, "settings": self.settings}
         else:
