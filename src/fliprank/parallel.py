@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -52,13 +52,19 @@ def run_parallel(
     with ThreadPoolExecutor(count) as pool:
         futures = [pool.submit(work, task) for task in tasks]
         try:
-            wait(futures)
+            _wait(futures)
         except KeyboardInterrupt:
             stop.set()
             if enough is None:
                 raise
-            wait(futures)
+            _wait(futures)
         return [future.result() for future in futures]
+
+
+def _wait(futures: list[Future[T]]) -> None:
+    """Wait for all. Looks up now and then: a Ctrl-C that reached another thread would not wake this one."""
+    while wait(futures, timeout=0.2).not_done:
+        pass
 
 
 @contextmanager

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -67,6 +69,31 @@ def test_documents_are_tuned_at_each_size(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert "bm25f: AP, 1 repeat" in result.stdout
     assert "Too few queries to tell what more judgements would bring: 2 sizes and 1 repeats" in result.stdout
+
+
+def test_ctrl_c_shows_the_repeats_that_are_complete(features: Path, tmp_path: Path) -> None:
+    slow = ("--model", "network", "--hidden", "2", "--method", "lbfgs", "--objective", "ranknet", "--repeats", "500")
+    command = [sys.executable, "-m", "fliprank", "curve", str(features), "--sizes", "8,16", *slow, "--out", "curve"]
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        for _ in range(1200):
+            time.sleep(0.1)
+            if len(list(tmp_path.glob("curve/checkpoint/*.point"))) >= 5:
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "Interrupted: only the repeats that were complete are shown." in out
+    content = json.loads((tmp_path / "curve" / "curve.json").read_text())
+    assert content["interrupted"]
+    assert 2 <= content["repeats"] < 500
 
 
 @pytest.mark.parametrize(

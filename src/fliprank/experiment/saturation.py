@@ -214,12 +214,12 @@ def _sentence(verdict: str, gains: list[Gain], enough: int | None, measure: str,
     if verdict == "flat":
         return (
             f"The curve is flat: {step} {measure} would change by {first.gain:+.4f} ({first.low:+.4f} to "
-            f"{first.high:+.4f}), so more judgements of this kind would hardly help."
+            f"{first.high:+.4f}), less than {worth:.3g}: more judgements of this kind would hardly help."
         )
     if verdict == "unclear":
         return (
-            f"Too few queries to tell: {step} {measure} would change by {first.gain:+.3f}, but anything from "
-            f"{first.low:+.3f} to {first.high:+.3f} is in line with this curve."
+            f"Too few queries to tell: {step} {measure} would change by {first.gain:+.4f}, but anything from "
+            f"{first.low:+.4f} to {first.high:+.4f} is in line with this curve."
         )
     told = (
         f"F{step[1:]} {measure} would improve by about {first.gain:.3f} ({first.low:.3f} to {first.high:.3f}), "
