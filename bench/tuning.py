@@ -1,18 +1,20 @@
-"""Tuning against Optuna (100 trials) around full retrieval, to an equal measure.
+"""The whole of `fliprank tune` against Optuna's 100 trials, which validate nothing.
 
     python bench/tuning.py
 
-A trial of Optuna sets the parameters, retrieves the top 100 of all training queries and measures nDCG@10: by our own
-index, or by bm25s, which scores while it indexes and so must index anew (its tokens are kept). Ours searches the
-measure along lines, as Optuna does at points; its time is that of finding the candidates and of the fit, and its figure
-is of full retrieval too. The rows "to ours" count Optuna's trials only until it is as good as ours.
+Ours is all that the command does once there is an index: candidates, what comes up, fits, cross-validation, proof on
+test queries, ranges, the learning curve, files. A trial of Optuna sets the parameters, ranks the training queries and
+measures nDCG@10: over the whole index (top 100), or of the rows of the file where there is no index. Test queries are
+looked at once, by both.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import bm25s
 import numpy as np
@@ -22,74 +24,110 @@ import Stemmer
 from timing import Row, show, timed
 
 from fliprank.data.files import read_bytes
-from fliprank.data.trec import Run
+from fliprank.data.term_statistics_jsonl import read_statistics
+from fliprank.data.trec import read_qrels
 from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.experiment.evaluation import evaluate
-from fliprank.experiment.task import Task, open_index, task_of_documents
-from fliprank.experiment.training import prepared
-from fliprank.experiment.trials import Trial
-from fliprank.experiment.tuning import tune
-from fliprank.models import BM25, BM25F, Model
+from fliprank.experiment.jobs import tune_and_write
+from fliprank.experiment.task import JudgedQueries, Queries, Task, open_index, task_of_judged_queries
+from fliprank.measures import parse_measure
+from fliprank.models import BM25, BM25F, Feature, Model, Stack
 from fliprank.models.parameters import Parameters
-from fliprank.optimize.methods import Sampled
 from fliprank.text.analysis import Analyzer
+from fliprank.text.search.queries import read_queries
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "text"
 TRIALS, TOP = 100, 100
-DIRECT = [Trial(None, (Sampled(),))]
-Search = Callable[[Parameters], "Run | dict[str, dict[str, float]]"]
+MEASURE = parse_measure(DEFAULT_MEASURE)
+Figure = Callable[[Model], float]
+
+
+@contextmanager
+def silent(name: str) -> Any:
+    yield None
 
 
 def rows() -> list[Row]:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     out = []
     with tempfile.TemporaryDirectory() as place:
-        for name, split, model in (("scifact", "train", BM25F()), ("npl", "test", BM25())):
+        for name, model in (("scifact", BM25F()), ("npl", BM25()), ("icecat", BM25F())):
             if (DATA / name).exists():
-                index = open_index(DATA / name, Path(place), None, Analyzer())
-                out += compare(name, index, DATA / name / "qrels" / f"{split}.tsv", model)
+                out += by_retrieval(name, model, Path(place))
+        if (DATA / "stanford-web").exists():
+            out += by_rows(Stack(BM25F(), Feature("pagerank", transform="log")), Path(place))
     return out
 
 
-def compare(name: str, index: object, qrels: Path, model: Model) -> list[Row]:
-    def ours(**options: object) -> tuple[Task, Model]:
-        task = task_of_documents(index, qrels.parents[1], qrels)
-        return task, tune(model, task.train.rows, measure=DEFAULT_MEASURE, **options).model
+def by_retrieval(name: str, model: Model, place: Path) -> list[Row]:
+    """NPL has one set of judgements: half of its queries are the test."""
+    index = open_index(DATA / name, place, None, Analyzer())
+    folder, texts = DATA / name / "qrels", read_queries(DATA / name)
+    if name == "npl":
+        every = read_qrels(folder / "test.tsv")
+        halves = np.array_split(np.random.default_rng(0).permutation(len(every.qids)), 2)
+        judged = {
+            part: ("test.tsv", every.select(np.sort(half)))
+            for part, half in zip(("train", "test"), halves, strict=True)
+        }
+    else:
+        judged = {part: (f"{part}.tsv", read_qrels(folder / f"{part}.tsv")) for part in ("train", "test")}
 
-    ours(recipes=DIRECT)  # compiles
-    seconds, (task, tuned) = timed(lambda: ours(recipes=DIRECT), 3)
-    every, (_, blended) = timed(ours, 1)
-    ready = prepared(model, task.train.rows)
-    texts = task.train.texts
+    def task() -> Task:
+        return task_of_judged_queries(index, JudgedQueries(texts, judged))
 
-    def figure(found: object) -> float:
-        return evaluate(task.train.qrels, {"run": found}, [DEFAULT_MEASURE]).means()["run"][DEFAULT_MEASURE]
+    def figure(queries: Queries) -> Figure:
+        return lambda found: _mean(queries, index.search(queries.texts, found, depth=TOP))
 
-    def by_index(params: Parameters) -> Run:
-        return index.search(texts, ready.at(params), depth=TOP)
-
-    engines: dict[str, Search] = {"our own retrieval": by_index}
+    seconds, out = compare(name, model, task, figure, place, "our own retrieval")
     if model.kind == "bm25":
-        engines["bm25s"] = with_bm25s(DATA / name, texts)
-    found, first = figure(by_index(tuned.params)), figure(by_index(ready.params))
-    what, out = f"{model.kind} on {name}, {len(texts)} queries", []
-    for engine, search in engines.items():
-        theirs, values = optimised(lambda params, search=search: figure(search(params)), ready.params)
-        told = f"nDCG@10 {found:.4f} ours, {max(values):.4f} Optuna's, {first:.4f} default"
-        reached = next((i + 1 for i, value in enumerate(values) if value >= found), None)
-        when = f"Optuna is as good at trial {reached}" if reached else "Optuna is never as good"
-        out += [
-            Row(f"tune {what}: {told}", f"Optuna around {engine}, {TRIALS} trials", theirs / seconds, "20"),
-            Row(f"the same, to ours: {when}", engine, theirs * (reached or TRIALS) / TRIALS / seconds, "20"),
-        ]
-        if engine == "our own retrieval":
-            told = f"{figure(by_index(blended.params)):.4f}, a mean of several recipes with a prior"
-            out.append(Row(f"the same by all recipes, cross-validated: {told}", "100 trials", theirs / every, "-"))
+        train = task().train
+        search = with_bm25s(DATA / name, train.texts)
+        theirs, _ = optimised(lambda params: _mean(train, search(params)), model.prepared(train.rows, 0).params)
+        out.append(Row(f"the same, {name}", f"Optuna around bm25s, {TRIALS} trials", theirs / seconds, "10"))
     return out
 
 
-def optimised(figure: Callable[[Parameters], float], params: Parameters) -> tuple[float, list[float]]:
-    """Optuna's time, and the figure of each of its trials."""
+def _mean(queries: Queries, run: Any) -> float:
+    return evaluate(queries.qrels, {"run": run}, [DEFAULT_MEASURE]).means()["run"][DEFAULT_MEASURE]
+
+
+def by_rows(model: Model, place: Path) -> list[Row]:
+    train, test = (read_statistics(DATA / "stanford-web" / f"{part}.jsonl") for part in ("2014-train", "2014-dev"))
+
+    def figure(queries: Queries) -> Figure:
+        return lambda found: MEASURE.value(found.score(queries.rows), queries.rows)
+
+    task = Task(Queries(train), test=Queries(test))
+    return compare("stanford-web", model, lambda: task, figure, place, "the same rows")[1]
+
+
+def compare(
+    name: str, model: Model, task: Callable[[], Task], figure: Callable[[Queries], Figure], place: Path, around: str
+) -> tuple[float, list[Row]]:
+    """Our seconds, and how both did."""
+
+    def ours() -> Any:
+        return tune_and_write(model, task(), place / name, silent, measure=MEASURE)
+
+    ours()  # compiles
+    seconds, result = timed(ours, 3)
+    known = task()
+    assert known.test is not None
+    ready = model.prepared(known.train.rows, 0)
+    train, test = figure(known.train), figure(known.test)
+    theirs, best = optimised(lambda params: train(ready.at(params)), ready.params)
+    tuned, other, first = (test(each) for each in (result.fit.model, ready.at(best), ready))
+    what = f"{model.kind} on {name}, {known.train.rows.queries} queries"
+    told = f"test nDCG@10 {tuned:.4f}, Optuna's {other:.4f}, default {first:.4f}; {result.verdict.word}"
+    return seconds, [
+        Row(f"whole tune of {what}", f"Optuna around {around}, {TRIALS} trials", theirs / seconds, "10"),
+        Row(f"its {told}", "Optuna's: difference", tuned - other, "at least 0"),
+    ]
+
+
+def optimised(figure: Callable[[Parameters], float], params: Parameters) -> tuple[float, Parameters]:
+    """Optuna's time, and the best parameters of its trials."""
 
     def trial(chosen: optuna.Trial) -> float:
         values = [
@@ -101,11 +139,11 @@ def optimised(figure: Callable[[Parameters], float], params: Parameters) -> tupl
     figure(params)  # compiles
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
     seconds, _ = timed(lambda: study.optimize(trial, n_trials=TRIALS), 1)
-    return seconds, [each.value for each in study.trials if each.value is not None]
+    return seconds, params.with_free([study.best_params[each] for each in params.free_names])
 
 
-def with_bm25s(folder: Path, texts: dict[str, str]) -> Search:
-    """Retrieval by bm25s with the parameters k and b."""
+def with_bm25s(folder: Path, texts: dict[str, str]) -> Callable[[Parameters], dict[str, dict[str, float]]]:
+    """Retrieval by bm25s with the parameters k and b: it scores while it indexes, and so must index anew."""
     documents = pl.read_ndjson(read_bytes(folder / "corpus.jsonl").tobytes(), infer_schema_length=None)
     stem = Stemmer.Stemmer("english")
     ids, bodies = np.array(documents["_id"].to_list()), documents.select(pl.exclude("_id").fill_null("")).rows()

@@ -232,9 +232,10 @@ def _with_what_comes_up(
 
 
 def _middle(recipes: Recipes) -> Trial:
-    """The recipe that stands for all where one is enough."""
+    """The recipe that stands for all where one is enough: of those down the first objective, the middle one."""
     moving = [recipe for recipe in recipes if recipe.methods]
-    return moving[len(moving) // 2] if moving else KEEP_DEFAULTS
+    alike = [recipe for recipe in moving if recipe.objective == moving[0].objective]
+    return alike[len(alike) // 2] if alike else KEEP_DEFAULTS
 
 
 def _outlook(

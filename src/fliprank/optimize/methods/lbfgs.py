@@ -16,6 +16,7 @@ from fliprank.arrays import Floats
 from fliprank.optimize.fit import Recorder
 from fliprank.optimize.methods.base import Journal, Method, register
 from fliprank.optimize.problem import Problem
+from fliprank.parallel import one_blas_thread
 
 __all__ = ["Lbfgs"]
 
@@ -62,6 +63,7 @@ class Lbfgs(Method):
         if recorder.epoch(start, function(first)[0], journal=journal.state()) and self.epochs:
             options = {"jac": True, "method": "L-BFGS-B", "bounds": list(zip(space.low, space.high, strict=True))}
             limits = {"maxiter": self.epochs, "ftol": self.tolerance}
-            result = minimize(function, first, callback=callback, options=limits, **options)
+            with one_blas_thread():
+                result = minimize(function, first, callback=callback, options=limits, **options)
             if result.status == 0:
                 recorder.stopped = "converged"
