@@ -2,9 +2,9 @@
 
 Three choices compete: the best part alone, equal weights, and weights fitted by exact line searches on the measure
 itself. Judged on the queries that they were set on, fitted weights always win; so all three are cross-validated over
-the validation queries: set on four fifths, judged on the last, over several divisions. The better of the best part and
-equal weights is taken; fitted weights only where they beat it by more than one standard error, since few queries can't
-tell weights apart. The choice is then set on all validation queries.
+the validation queries: set on four fifths, judged on the last, over several divisions. Equal weights need no choosing,
+and are taken unless one of the others beats them by more than one standard error: few queries can't tell weights
+apart, nor parts. The choice is then set on all validation queries.
 
 >>> from fliprank.measures import parse_measure
 >>> from fliprank.models import Linear
@@ -72,11 +72,10 @@ def choose_weights(blend: Blend, valid: Candidates, measure: Measure, seed: int 
                 model = blend.at(weights_on(blend, rest, measure))
                 held[choice][own] += measure.per_query(model.score(part), part) / DIVISIONS
     known = {choice: measure.sign * measure.paired(values) for choice, values in held.items()}
-    choice = max((PART, EQUAL), key=lambda each: float(np.nanmean(known[each])))
-    gain = known[FITTED] - known[choice]
-    gain = gain[~np.isnan(gain)]
-    if len(gain) > 1 and gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)):
-        choice = FITTED
+    gains = {each: known[each] - known[EQUAL] for each in (PART, FITTED)}
+    gains = {each: gain[~np.isnan(gain)] for each, gain in gains.items()}
+    sure = {each: gain for each, gain in gains.items() if gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain))}
+    choice = max(sure, key=lambda each: float(sure[each].mean()), default=EQUAL)
     judged = {each: measure.aggregate(values) for each, values in held.items()}
     return Choice(choice, SETTERS[choice](blend, valid, measure), judged)
 
