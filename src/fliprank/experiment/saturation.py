@@ -29,7 +29,7 @@ __all__ = ["FARTHEST", "Gain", "Law", "Outlook", "Resampled", "fit_law", "outloo
 
 FARTHEST = 4
 """How many times the present size a law is trusted for."""
-POWERS = tuple(np.geomspace(0.1, 3.0, 16))
+POWERS = tuple(2.0 ** np.arange(-3.0, 1.75, 0.25))
 """The exponents p that are tried: from laws that rise for long to those that are soon at their end."""
 MIDDLE = (0.5,)
 """The exponent of the law whose interval is taken where that with a free exponent is narrower: when the best exponent
