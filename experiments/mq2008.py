@@ -39,7 +39,7 @@ ABOUT = [
     "Each ranker (settings, epoch) is chosen on the validation queries of its fold; the figures are means over",
     "folds. Difference: to LightGBM (best of 18 settings, early stopping) over the 784 test queries, with the p of",
     "a randomisation test and, in brackets, of max-T over all rows and both measures. Time: of all five fits, in",
-    "units of the quickest row.",
+    "units of the quickest row; other work ran beside it, so it says little.",
 ]
 CONCLUSION = """\
 What it shows: on these few hundred queries with many that have no relevant document, differences between good
