@@ -10,8 +10,8 @@ from pathlib import Path
 import fliprank
 
 ROOT = Path(fliprank.__file__).parent
-ORDER = ["data", "models", "text", "measures", "objectives", "landscape", "optimize", "experiment", "report", "export"]
-ORDER += ["integrations", "console", "cli"]
+ORDER = ["data", "models", "text", "measures", "objectives", "landscape", "optimize", "experiment", "report", "papers"]
+ORDER += ["export", "integrations", "console", "cli"]
 EVERYWHERE = {"arrays", "defaults", "errors", "kernels", "naming", "parallel", "random_words"}
 
 

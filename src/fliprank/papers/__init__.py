@@ -1,0 +1,5 @@
+"""The five papers by command: one file per paper, one function per table, figure or theorem."""
+
+from fliprank.papers.part import PARTS, Finding, Part, Setting, find_parts, part
+
+__all__ = ["PARTS", "Finding", "Part", "Setting", "find_parts", "part"]
