@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench papers clean
 
 demo: .venv/core
 	$(BIN)/fliprank demo
@@ -19,6 +19,11 @@ lint: .venv/lint
 bench: .venv/bench
 	$(BIN)/python bench/run.py
 
+# Every table and figure of the papers, and their pages; goes on where it was ended. DATA has a folder per data set.
+DATA ?= ../shared/data
+papers: .venv/papers
+	$(BIN)/fliprank reproduce all --out build/papers --data-folder $(DATA) --pages docs/papers
+
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -26,8 +31,9 @@ clean:
 .venv/core: INSTALL = -e .
 .venv/test: INSTALL = -e '.[test]'
 .venv/lint: INSTALL = -e '.[lint]'
+.venv/papers: INSTALL = -e '.[report,gbm]'
 .venv/bench: INSTALL = -e '.[test,peers,torch]'
-.venv/core .venv/test .venv/lint .venv/bench: pyproject.toml | $(BIN)/python
+.venv/core .venv/test .venv/lint .venv/bench .venv/papers: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet --disable-pip-version-check $(INSTALL)
 	@touch $@
 

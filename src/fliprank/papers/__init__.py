@@ -1,5 +1,5 @@
 """The five papers by command: one file per paper, one function per table, figure or theorem."""
 
-from fliprank.papers.part import PARTS, Finding, Part, Setting, find_parts, part
+from fliprank.papers.part import PARTS, Finding, Part, Setting, find_parts
 
-__all__ = ["PARTS", "Finding", "Part", "Setting", "find_parts", "part"]
+__all__ = ["PARTS", "Finding", "Part", "Setting", "find_parts"]

@@ -1,0 +1,123 @@
+"""`fliprank reproduce`: the papers' tables and figures on data that anyone can have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fliprank.cli.app import app
+from fliprank.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from fliprank.papers.part import Part
+
+__all__ = ["reproduce"]
+
+REPRODUCE_EXAMPLES = """
+Examples:
+
+  fliprank reproduce --list
+
+  fliprank reproduce robertson2007 --quick --data-folder collections
+
+  fliprank reproduce metzler2007 --part table1 --data robust=robust04 --data-folder collections
+
+  fliprank reproduce all --out papers --data-folder collections --pages docs/papers
+
+Each part is a folder OUT/PAPER/PART: table.md, table.csv, figure.svg, figure.png, finding.json, README.md. A part that
+was computed before on the same data is not computed again, so a run that was ended goes on.
+"""
+
+
+@app.command(epilog=REPRODUCE_EXAMPLES)
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="A paper, such as taylor2006, or all.")] = None,
+    part: Annotated[list[str] | None, typer.Option(help="A part, such as table1; may be repeated.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Seconds instead of minutes, on small data.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("papers"),
+    data: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=PATH", help="Where a data set is; may be repeated.")
+    ] = None,
+    data_folder: Annotated[Path | None, typer.Option(help="Folder with data sets in folders of their names.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Compute again what was computed before.")] = False,
+    pages: Annotated[
+        Path | None, typer.Option(help="Also write one page per paper, from all that is in --out.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Show all parts, with their data and time.")] = False,
+) -> None:
+    """Reproduce tables and figures of the papers, with a verdict on each of their claims."""
+    from fliprank import console
+    from fliprank.papers import find_parts
+    from fliprank.papers.data import parse_data
+    from fliprank.papers.pages import write_pages
+
+    wanted = find_parts(name or "all", part)
+    if listed:
+        return console.show(_listing(wanted))
+    if name is None:
+        raise UsageError("which paper? fliprank reproduce --list shows them")
+    given = parse_data(data or [])
+    missing = []
+    for each in wanted:
+        try:
+            _run(each, out, quick, given, data_folder, seed, force)
+        except InputError as error:
+            if len(wanted) == 1:
+                raise
+            missing.append(each)
+            console.show(f"{each.paper} {each.name}: not computed: {error}")
+    for page in write_pages(out, pages) if pages is not None else []:
+        console.show(f"written: {page}")
+    if missing:
+        raise InputError(f"{len(missing)} of {len(wanted)} parts were not computed: see above")
+
+
+def _run(
+    part: Part, out: Path, quick: bool, data: dict[str, Path], data_folder: Path | None, seed: int, force: bool
+) -> None:
+    from fliprank import console
+    from fliprank.papers.run import part_folder
+    from fliprank.papers.run import reproduce as run
+    from fliprank.papers.write import read_finding
+
+    title = f"{part.paper} {part.name}"
+    with console.counting(title) as say:
+        new = run(
+            part,
+            out,
+            quick=quick,
+            seed=seed,
+            data=data,
+            data_folder=data_folder,
+            force=force,
+            progress=lambda what: say(what, 0),
+        )
+    folder = part_folder(out, part)
+    content = read_finding(folder)
+    assert content is not None
+    how = "" if new else " (computed before)"
+    console.show(f"{title}: {content['verdict']}{how}. {content['found']}", f"written: {folder}")
+
+
+def _listing(parts: list[Part]) -> Table:
+    """All parts, for 80 columns."""
+    from rich.table import Table
+
+    from fliprank import console
+
+    table = Table(box=None, pad_edge=False, width=80)
+    for column in ("paper", "part", "what", "data"):
+        table.add_column(column, overflow="fold", no_wrap=column == "paper")
+    table.add_column("minutes", justify="right")
+    before = ""
+    for part in parts:
+        shown = part.paper if part.paper != before else ""
+        needs = ", ".join(part.needs) or "none"
+        table.add_row(shown, *map(console.plain, (part.name, part.title, needs)), f"{part.minutes:g}")
+        before = part.paper
+    return table

@@ -1,0 +1,136 @@
+"""Data sets by name, as the parts of the papers read them.
+
+A name stands for a file or folder that a person has: `--data NAME=PATH`, or any folder of that name (upper and lower
+case alike) in the folder that `--data-folder` gives, or one level below. Nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from fliprank.data.candidates import Candidates
+from fliprank.data.files import StrPath
+from fliprank.data.term_statistics_jsonl import read_statistics
+from fliprank.errors import InputError, UsageError
+from fliprank.experiment.task import DEPTH, Task, open_index, read_folds, task_of_documents
+from fliprank.papers.part import Setting
+from fliprank.text.analysis import Analyzer
+
+__all__ = [
+    "COLLECTIONS",
+    "data_path",
+    "find_data",
+    "fingerprint",
+    "letor_folds",
+    "other_collections",
+    "parse_data",
+    "some_queries",
+    "stanford_web",
+    "text_collection",
+]
+
+COLLECTIONS: dict[str, tuple[str, ...]] = {
+    "cranfield": ("title", "author", "bib", "body"),
+    "cacm": ("title", "abstract", "author", "keywords"),
+    "cisi": ("title", "author", "body"),
+    "npl": ("body",),
+    "scifact": ("title", "abstract"),
+    "icecat": ("title", "text", "supplier", "attributes"),
+}
+"""Judged text collections in BEIR's layout, and the fields of text that are indexed."""
+
+ENDS = 1 << 16
+"""Bytes at either end of a file that its fingerprint looks at."""
+
+
+def parse_data(given: Iterable[str]) -> dict[str, Path]:
+    """Paths by name.
+
+    >>> parse_data(["robust=."])["robust"].as_posix()
+    '.'
+    """
+    found: dict[str, Path] = {}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise UsageError(f"--data {text}: expected NAME=PATH, such as cranfield=collections/cranfield")
+        if not Path(path).exists():
+            raise InputError("no such file or folder", path=path, hint=f"given by --data {text}")
+        found[name.lower()] = Path(path)
+    return found
+
+
+def find_data(needs: Iterable[str], given: Mapping[str, Path], folder: StrPath | None = None) -> dict[str, Path]:
+    """Where the needed data sets are, beside all that were given; raises if one is nowhere."""
+    found = dict(given)
+    missing = [name for name in needs if name not in found]
+    if missing and folder is not None:
+        if not Path(folder).is_dir():
+            raise InputError("no such folder", path=folder, hint="given by --data-folder")
+        places = [*sorted(Path(folder).iterdir()), *sorted(Path(folder).glob("*/*"))]
+        known = {place.name.lower(): place for place in reversed(places) if place.is_dir()}
+        found |= {name: known[name] for name in missing if name in known}
+    for name in missing:
+        if name not in found:
+            hint = f"say where it is: --data {name}=PATH, or --data-folder DIR with a folder {name} in it"
+            raise InputError(f"the data set {name} is needed", path=folder, hint=hint)
+    return found
+
+
+def data_path(setting: Setting, name: str) -> Path:
+    """Where a data set is."""
+    return find_data([name], setting.data)[name]
+
+
+def fingerprint(path: StrPath) -> str:
+    """What tells one copy of a data set from another: names, sizes, and both ends of each file, not where it lies."""
+    place, told = Path(path), blake2b(digest_size=8)
+    files = [place] if place.is_file() else sorted(each for each in place.rglob("*") if each.is_file())
+    for file in files:
+        if file.name.startswith("."):
+            continue  # ours, beside a file that is slow to read
+        size = file.stat().st_size
+        told.update(f"{file.relative_to(place).as_posix()} {size}\n".encode())
+        with file.open("rb") as raw:
+            told.update(raw.read(ENDS))
+            raw.seek(max(0, size - ENDS))
+            told.update(raw.read(ENDS))
+    return told.hexdigest()
+
+
+def letor_folds(setting: Setting, name: str = "mq2008") -> list[Task]:
+    """Fold1 to Fold5 of a folder in LETOR's layout: MQ2008, MSLR, Istella."""
+    return list(read_folds(data_path(setting, name)))
+
+
+def stanford_web(setting: Setting) -> dict[str, Candidates]:
+    """Judged web pages with term statistics by field, and PageRank: 2014-train, 2014-dev and 2013."""
+    folder = data_path(setting, "stanford-web")
+    return {name: read_statistics(folder / f"{name}.jsonl") for name in ("2014-train", "2014-dev", "2013")}
+
+
+def text_collection(setting: Setting, name: str, depth: int = DEPTH) -> Task:
+    """The index and judged queries of a folder in BEIR's layout; with test queries where it has its own."""
+    folder = data_path(setting, name)
+    index = open_index(folder, setting.cache, COLLECTIONS.get(name), Analyzer())
+    train, test = (folder / "qrels" / f"{part}.tsv" for part in ("train", "test"))
+    if not train.exists():
+        train, test = test, train
+    return task_of_documents(index, folder, train, test if test.exists() else None, depth=depth)
+
+
+def other_collections(setting: Setting, known: Iterable[str]) -> list[str]:
+    """Text collections that a person gave beside the known ones."""
+    return [name for name, path in setting.data.items() if name not in known and (path / "qrels").is_dir()]
+
+
+def some_queries(rows: Candidates, most: int, seed: int = 0) -> Candidates:
+    """At most so many of the queries, drawn by the seed, in their order."""
+    if rows.queries <= most:
+        return rows
+    drawn = np.random.default_rng(seed).choice(rows.queries, most, replace=False)
+    return rows.select(np.sort(drawn))
