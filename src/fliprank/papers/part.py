@@ -59,7 +59,7 @@ class Finding:
     settings: dict[str, Any]
     """All that is needed to run it again: data, queries, seeds, methods."""
     figure: Any | None = None
-    """An Altair chart."""
+    """An Altair chart, or a function that draws one: it is called only where Altair is installed."""
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

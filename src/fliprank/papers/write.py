@@ -132,8 +132,9 @@ def _draw(folder: Path, finding: Finding) -> bool:
     from fliprank.report.plots import write_chart
 
     try:
+        chart = finding.figure() if callable(finding.figure) else finding.figure
         for name in FIGURES:
-            write_chart(finding.figure, folder / name)
+            write_chart(chart, folder / name)
     except MissingExtraError:
         return False
     return True
