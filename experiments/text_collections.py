@@ -1,9 +1,9 @@
 """Default against tuned on judged text collections: writes docs/text-collections.md.
 
-    .venv/bin/python experiments/text_collections.py [folder of the collections] [collections] [held-out] [metzler]
+    .venv/bin/python experiments/text_collections.py [folder of the collections] [collections] [held-out]
 
 Cranfield, CACM, CISI, NPL and SciFact: five-fold cross-validation over queries. stanford-web and icecat: tuned on
-training queries, tested on others. Metzler 2007, Table 1: two-stage language model, direct search or RankNet.
+training queries, tested on others.
 """
 
 from __future__ import annotations
@@ -15,16 +15,11 @@ from pathlib import Path
 
 from fliprank.data.term_statistics_jsonl import read_statistics
 from fliprank.defaults import DEFAULT_MEASURE
-from fliprank.experiment.evaluation import evaluate
 from fliprank.experiment.results import Proof
-from fliprank.experiment.significance import Comparison, compare_values
+from fliprank.experiment.significance import Comparison
 from fliprank.experiment.task import Task, open_index, task_of_documents
-from fliprank.experiment.trials import Trial
-from fliprank.experiment.tuning import cross_validate, optimal, tune
-from fliprank.measures import parse_measure
+from fliprank.experiment.tuning import tune
 from fliprank.models import BM25, BM25F, Model, TwoStageLM
-from fliprank.objectives import RankNet
-from fliprank.optimize.methods import Metzler2007, Sampled
 from fliprank.text.analysis import Analyzer
 
 ROOT = Path(__file__).parents[1]
@@ -36,14 +31,7 @@ COLLECTIONS = {
     "scifact": ("train", ["title", "abstract"]),
 }
 MODELS: dict[str, Model] = {"BM25": BM25(), "BM25F": BM25F(), "two-stage LM": TwoStageLM()}
-METZLER = ("AP", "Bpref", "P@10")
-PARTS = ("collections", "held-out", "metzler")
-METZLER_WORDS = """\
-The two-stage language model, λ and mu, five folds. *Direct*: sampled line searches on the measure; *RankNet*:
-coordinate descent on its cost summed over all pairs (`metzler2007`), both without a prior and from one start.
-*Optimal*: the best on the test queries themselves, an upper bound and no result. * : direct and RankNet differ
-(p < 0.05).
-"""
+PARTS = ("collections", "held-out")
 INTRODUCTION = """\
 # Tuning on judged text collections
 
@@ -89,12 +77,7 @@ chance gives. The abstracts of the first table have nearly all in one field, and
 gains a little on nearly every row, but a few dozen or hundred queries with binary judgements do not show it. The
 language model's usual mu of 2000 is far off for short texts (Cranfield, NPL), and tuning mends that.
 
-Metzler found RankNet never significantly better than direct search, and often worse. The same holds here: direct
-search is significantly better for AP on all five collections, for Bpref on Cranfield, and for P@10 on three; RankNet
-is never significantly better. Direct search comes within 0.006 of the best possible on the test queries for AP.
-RankNet's cost is of raw scores, as the paper prints it: parameters of a language model also stretch its scores, and
-scores that are close together are less wrong. Bpref needs documents that were judged not relevant: only Cranfield has
-some.
+Direct search or RankNet for the language model (Metzler 2007, Table 1): [papers/metzler2007.md](papers/metzler2007.md).
 """
 
 
@@ -170,34 +153,6 @@ def held_out(folder: Path, place: Path) -> list[str]:
     return told
 
 
-def metzler(tasks: dict[str, Task]) -> list[str]:
-    """Held-out folds ranked by parameters from a direct search on each measure, and from RankNet; the best possible."""
-    told = ["| measure | estimate | " + " | ".join(tasks) + " |", "|---|---|" + "---|" * len(tasks)]
-    descent = Metzler2007(tolerance=1e-4, samples=12)
-    ways = {"direct": [Trial(None, (Sampled(),))], "RankNet": [Trial(RankNet(), (descent,))]}
-    for name in METZLER:
-        measure, values = parse_measure(name), {way: [] for way in (*ways, "optimal")}
-        for task in tasks.values():
-            rows = task.train.rows
-            if name == "Bpref" and not (rows.labels == 0).any():
-                for each in values.values():
-                    each.append("-")
-                continue
-            scores = {
-                way: cross_validate(TwoStageLM(), rows, measure=measure, recipes=recipe, restarts=1).tuned
-                for way, recipe in ways.items()
-            }
-            found = evaluate(rows, scores, [name])
-            [c] = compare_values({way: {name: found.values[way][name]} for way in ways}, "RankNet")
-            mark = "*" if c.p["randomisation"] < 0.05 else ""
-            for way in ways:
-                values[way].append(f"{found.means()[way][name]:.4f}{mark if way == 'direct' else ''}")
-            values["optimal"].append(f"{optimal(TwoStageLM(), rows, measure).best.train:.4f}")
-        told += [f"| {name} | {way} | " + " | ".join(each) + " |" for way, each in values.items()]
-        print(*told[-3:], sep="\n", flush=True)
-    return told
-
-
 def main(folder: Path, wanted: list[str]) -> None:
     """Compute the wanted parts (all by default) and write the page; tables of other parts stay as they are."""
     page = ROOT / "docs" / "text-collections.md"
@@ -207,7 +162,6 @@ def main(folder: Path, wanted: list[str]) -> None:
         made = {
             "collections": lambda: cross_validated(tasks),
             "held-out": lambda: held_out(folder, Path(place)),
-            "metzler": lambda: metzler(tasks),
         }
         found = {part: before[part] if wanted and part not in wanted else made[part]() for part in PARTS}
     sections = [
@@ -216,9 +170,6 @@ def main(folder: Path, wanted: list[str]) -> None:
         "\n## Which function is worth its parameters? stanford-web and icecat\n",
         HELD_OUT_WORDS,
         *found["held-out"],
-        "\n## Direct search or RankNet? (Metzler 2007, Table 1)\n",
-        METZLER_WORDS,
-        *found["metzler"],
         "",
         CONCLUSION.rstrip(),
     ]

@@ -148,9 +148,9 @@ def example1(setting: Setting) -> Finding:
         ("weight", "rank of a", "rank of b", "better in every way", "best for"),
         tuple(rows),
         "A sensible measure could be found or invented to promote any one of the 8 local optima to global status.",
-        f"{free} of {len(rows)} can be: the others are worse in both ranks than some other place on the line, which"
-        " every"
-        " measure that rewards good flips must like at least as much. That such optima exist depends on the features.",
+        f"{free} of {len(rows)} can be with our features. From the others good flips alone lead to what holds elsewhere"
+        " on"
+        " the line, so every measure that rewards good flips only likes that at least as much.",
         "holds" if free == len(rows) else "does not hold",
         {"seed": SEED, "weights": list(WEIGHTS), "measures": list(best)},
         notes=(MADE, "An optimum that nothing dominates is best for the measure that is 1 there and above, else 0."),
