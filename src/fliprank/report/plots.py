@@ -59,7 +59,7 @@ def write_chart(chart: Any, path: StrPath, scale: float = 2.0) -> None:
 
     name, spec = str(path), chart.to_json(indent=None)
     if name.endswith(".svg"):
-        data = _LONG.sub(_rounded, vl_convert.vegalite_to_svg(spec)).encode()
+        data = _renumbered(_LONG.sub(_rounded, vl_convert.vegalite_to_svg(spec))).encode()
     elif name.endswith(".png"):
         data = vl_convert.vegalite_to_png(spec, scale=scale)
     elif name.endswith(".html"):
@@ -89,6 +89,16 @@ _LONG = re.compile(r' (?:d|transform)="[^"]*"')
 def _rounded(found: re.Match[str]) -> str:
     """Coordinates to a hundredth of a pixel: a third of the size, and nobody sees it."""
     return re.sub(r"(\.\d\d)\d+", r"\1", found[0])
+
+
+_NUMBERED = re.compile(r'(?:(?<=id=")|(?<=url\(#))(clip|gradient_)\d+')
+"""What Vega numbers on and on while a process draws."""
+
+
+def _renumbered(svg: str) -> str:
+    """Numbers from 0 in each picture: drawn again it is the same to the last byte, whatever was drawn before."""
+    known: dict[str, str] = {}
+    return _NUMBERED.sub(lambda found: known.setdefault(found[0], f"{found[1]}{len(known)}"), svg)
 
 
 def styled(chart: Any) -> Any:
