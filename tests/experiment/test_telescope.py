@@ -213,3 +213,24 @@ def test_only_stages_that_help_are_kept_if_so_asked() -> None:
     assert fit.model.sizes == (60, 15) or fit.model.sizes == (60,)
     assert all(after.best.valid > before.best.valid for before, after in zip(fit.stages, fit.stages[1:], strict=False))
     assert len(telescope(cascade, train, valid, options=[{}, None, {}], **QUICK).stages) == 3
+
+
+def test_blocks_give_the_same_cascade_as_all_rows_at_once() -> None:
+    train, valid = rows(1), rows(2)
+    cascade = Cascade([fr.Linear(), fr.Linear(), fr.Network(2)], [60, 20, 8])
+    whole = telescope(cascade, train, valid, sample=None, **QUICK)
+
+    def blocks() -> Iterator[fr.Candidates]:
+        for first in range(0, train.queries, 7):
+            yield train.select(np.arange(first, min(first + 7, train.queries)))
+
+    parts = telescope(cascade, blocks, valid, sample=None, **QUICK)
+    np.testing.assert_array_equal(parts.model.params.values, whole.model.params.values)
+    drawn = telescope(cascade, blocks, valid, sample=3, **QUICK)
+    assert drawn.model.params.values.tolist() != whole.model.params.values.tolist()
+    again = telescope(cascade, blocks, valid, sample=3, **QUICK)
+    np.testing.assert_array_equal(drawn.model.params.values, again.model.params.values)
+    with pytest.raises(fr.InputError, match="no blocks"):
+        telescope(cascade, list, valid, **QUICK)
+    with pytest.raises(fr.UsageError, match="not trained needs its training rows"):
+        telescope(cascade, blocks, valid, options=[None, {}, {}], **QUICK)

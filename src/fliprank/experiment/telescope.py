@@ -16,7 +16,7 @@ can be compared as long as each stage sees at least as many documents as the mea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from fliprank.data.candidates import Candidates
+from fliprank.data.candidates import Candidates, concat
 from fliprank.data.files import StrPath
 from fliprank.data.subsample import subsample, subsample_by_spec
 from fliprank.defaults import DEFAULT_MEASURE
@@ -39,7 +39,7 @@ from fliprank.models.feature_subset import FeatureSubset
 from fliprank.models.trees import Trees
 from fliprank.optimize.fit import Epoch, Fit
 
-__all__ = ["options_by_stage", "stage_options", "telescope"]
+__all__ = ["Blocks", "options_by_stage", "stage_options", "telescope"]
 
 SEEDS = 100
 """The distance between the seeds of two stages: the random starts of a stage use the seeds in between."""
@@ -51,9 +51,13 @@ OpenProgress = Callable[[str], AbstractContextManager[Progress | None]]
 """Opened for each stage with its name; gives the function that is called after each epoch."""
 
 
+Blocks = Callable[[], Iterable[Candidates]]
+"""Gives the training queries block by block, each time that it is called: for sets that memory does not hold."""
+
+
 def telescope(
     cascade: Cascade,
-    train: Candidates,
+    train: Candidates | Blocks,
     valid: Candidates | None = None,
     *,
     options: Sequence[Mapping[str, Any] | None] | None = None,
@@ -80,11 +84,15 @@ def telescope(
     that does not raise the measure on the validation queries is left out: later stages learn from less, and may
     overfit.
 
+    `train` may be a function that gives the queries in blocks. Each stage then calls it again, telescopes one block
+    after the other, and keeps what it draws from each: only that must fit in memory.
+
     After Ctrl-C the cascade has the stages that were begun. With `checkpoint`, a folder, `resume=True` goes on from
     there: the same run, bit for bit.
     """
     given = options_by_stage(cascade, options, {"sample": sample, **common})
-    chosen, rows, held = parse_measure(measure), train, valid
+    chosen, held = parse_measure(measure), valid
+    rows = None if callable(train) else train
     if held is not None and valid_sample is not None:
         held = subsample(held, np.random.default_rng([seed, 1]), valid_sample)
     fits: list[Fit] = []
@@ -92,15 +100,20 @@ def telescope(
     for s, (stage, size) in enumerate(zip(cascade.stages, cascade.sizes, strict=True)):
         if fits:
             last = fits[-1].model
-            rows, held = _top(last, rows, size), None if held is None else _top(last, held, size)
+            rows, held = (None if each is None else _top(last, each, size) for each in (rows, held))
         place = None if checkpoint is None else Path(checkpoint) / f"stage-{s + 1}"
         name = f"stage {s + 1} of {len(cascade.stages)}, top {size}"
         own = given[s]
         if warm and fits and own is not None and _alike(stage, fits[-1].model):
             stage, own = fits[-1].model, {**own, "restarts": 1}
         with nullcontext() if progress is None else progress(name) as report:
-            random = np.random.default_rng([seed, 0, s])
-            drawn = rows if own is None else subsample_by_spec(rows, own.pop("sample"), random)
+            if rows is None:
+                assert callable(train)
+                cuts = [(each.model, below) for each, below in zip(fits, [*sizes, size][1:], strict=True)]
+                drawn = _gathered(train, cuts, own, [seed, 0, s])
+            else:
+                random = np.random.default_rng([seed, 0, s])
+                drawn = rows if own is None else subsample_by_spec(rows, own.pop("sample"), random)
             work = _Stage(stage, drawn, held, chosen, seed + SEEDS * s, place, resume, report)
             try:
                 fit = work.fit(own)
@@ -146,6 +159,22 @@ def options_by_stage(
 
 def _top(model: Model, rows: Candidates, size: int) -> Candidates:
     return rows.top(model.score(rows), size)
+
+
+def _gathered(
+    blocks: Blocks, cuts: Sequence[tuple[Model, int]], options: dict[str, Any] | None, seed: list[int]
+) -> Candidates:
+    """What a stage draws of each block, after earlier stages have cut it."""
+    if options is None:
+        raise UsageError("a stage that is not trained needs its training rows in memory, not in blocks")
+    sample, drawn = options.pop("sample"), []
+    for number, rows in enumerate(blocks()):
+        for model, size in cuts:
+            rows = _top(model, rows, size)
+        drawn.append(subsample_by_spec(rows, sample, np.random.default_rng([*seed, number])))
+    if not drawn:
+        raise InputError("there are no blocks of training queries")
+    return concat(*drawn)
 
 
 def _alike(stage: Model, last: Model) -> bool:
