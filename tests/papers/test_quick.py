@@ -41,3 +41,15 @@ def test_quick_runs_find_something(part: Part, tmp_path: Path) -> None:
     assert found["figure"] == (part_folder(tmp_path, part) / "figure.svg").exists()
     if part.name.startswith("figure"):
         assert found["figure"]
+
+
+@pytest.mark.parametrize(
+    "name", [("robertson2007", "figure2"), ("matveeva2006", "table3"), ("matveeva2006", "figure4")]
+)
+def test_a_part_is_the_same_to_the_last_byte_when_run_again(name: tuple[str, str], tmp_path: Path) -> None:
+    for out in "ab":
+        assert reproduce(PARTS[name], tmp_path / out, quick=True)
+    one, two = (part_folder(tmp_path / out, PARTS[name]) for out in "ab")
+    assert {file.name for file in one.iterdir()} == {file.name for file in two.iterdir()}
+    for file in one.iterdir():
+        assert file.read_bytes() == (two / file.name).read_bytes(), file.name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fliprank.cli.app import app
-from fliprank.errors import InputError, UsageError
+from fliprank.errors import InputError, MissingExtraError, UsageError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -66,7 +66,7 @@ def reproduce(
     for each in wanted:
         try:
             _run(each, out, quick, given, data_folder, seed, force)
-        except InputError as error:
+        except (InputError, MissingExtraError) as error:
             if len(wanted) == 1:
                 raise
             missing.append(each)

@@ -8,9 +8,17 @@ from hashlib import blake2b
 from typing import Any
 
 from fliprank.data.files import atomic_write
+from fliprank.optimize.fit import Fit
 from fliprank.papers.part import Setting
 
-__all__ = ["kept"]
+__all__ = ["finished", "kept"]
+
+
+def finished(fit: Fit | None) -> Fit:
+    """A fit that came to its end. One that Ctrl-C ended is no result of a paper: the interrupt goes on."""
+    if fit is None or fit.interrupted:
+        raise KeyboardInterrupt
+    return fit
 
 
 def kept(setting: Setting, what: str, make: Callable[[], Any]) -> Any:

@@ -25,7 +25,7 @@ from fliprank.measures import parse_measure
 from fliprank.models import Model, TwoStageLM
 from fliprank.objectives import RankNet
 from fliprank.optimize.methods import Grid, Metzler2007, Sampled
-from fliprank.papers.checkpoint import kept
+from fliprank.papers.checkpoint import finished, kept
 from fliprank.papers.data import COLLECTIONS, other_collections, some_queries, text_collection
 from fliprank.papers.part import Finding, Setting, part
 
@@ -77,9 +77,8 @@ def estimate(way: str, measure: str, rows: Candidates, seed: int) -> Model:
     RankNet's cost knows nothing of the measure: its last parameters are taken, not those that the measure likes best.
     """
     running = Running("measure" if way == "direct" else "last", seed=seed)
-    fit = run_trial(METHODS[way], prepared(TwoStageLM(), rows), rows, None, parse_measure(measure), running)
-    assert fit is not None
-    return fit.model
+    ready = prepared(TwoStageLM(), rows)
+    return finished(run_trial(METHODS[way], ready, rows, None, parse_measure(measure), running)).model
 
 
 def best_possible(measure: str, rows: Candidates, seed: int, rivals: list[Model]) -> Model:

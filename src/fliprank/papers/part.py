@@ -38,6 +38,11 @@ class Setting:
     seed: int = 0
     progress: Callable[[str], None] | None = None
 
+    @property
+    def shared(self) -> Path:
+        """A folder for what several parts of a paper need, for the same version, size, seed and data."""
+        return self.cache.parent.parent / "shared" / self.cache.name
+
     def say(self, what: str) -> None:
         """Tell the person who waits what is being done."""
         if self.progress is not None:

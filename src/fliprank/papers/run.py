@@ -43,10 +43,12 @@ def reproduce(
         return False
     key = blake2b(repr(made_of).encode(), digest_size=6).hexdigest()
     cache = Path(out) / ".cache" / part.paper / part.name / key
+    setting = Setting(quick, paths, cache, seed, progress)
     if force:
-        shutil.rmtree(cache, ignore_errors=True)
+        for place in (cache, setting.shared):
+            shutil.rmtree(place, ignore_errors=True)
     cache.mkdir(parents=True, exist_ok=True)
-    finding: Finding = part.run(Setting(quick, paths, cache, seed, progress))
+    finding: Finding = part.run(setting)
     write_finding(folder, part, finding, made_of)
     shutil.rmtree(Path(out) / ".cache" / part.paper / part.name, ignore_errors=True)
     return True

@@ -15,6 +15,7 @@ from fliprank.experiment.training import train
 from fliprank.landscape import Leg, Regions, along_trail, score_regions, score_trajectory
 from fliprank.landscape.theorem import compare_optima
 from fliprank.models import BM25, Linear, Model
+from fliprank.papers.checkpoint import finished
 from fliprank.papers.data import letor_folds, some_queries, stanford_web
 from fliprank.papers.part import Finding, Setting, part
 from fliprank.papers.robertson2007.optima import ALIKE, FIT, REACH, binary, fitted, lines_through, training_sets
@@ -212,7 +213,7 @@ def _deviation(scores: Floats, rows: Candidates, query: int) -> float:
 def epochs(setting: Setting) -> Finding:
     """Good and bad flips on the straight line from each epoch of L-BFGS to the next."""
     given = next(training_sets(setting))[1]
-    fit = train(Linear(), given, measure="AP", keep="last", seed=setting.seed, **FIT)  # type: ignore[arg-type]
+    fit = finished(train(Linear(), given, measure="AP", keep="last", seed=setting.seed, **FIT))
     assert fit.path is not None
     legs = along_trail(fit.model, fit.path, given, "AP")
     rows = tuple(_leg(leg) for leg in legs)

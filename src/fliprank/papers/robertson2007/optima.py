@@ -17,6 +17,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.experiment.training import train
 from fliprank.landscape import ModelTrajectory, share_optima, trajectory
 from fliprank.models import Linear, Model
+from fliprank.papers.checkpoint import finished
 from fliprank.papers.data import letor_folds, some_queries
 from fliprank.papers.part import Finding, Setting, part
 
@@ -33,12 +34,12 @@ PANELS = (
     *("local optima", "height of an optimum", "width of the best", "variation"),
     *(f"variation on {GRID} points", f"optima on {GRID} points"),
 )
-FIT = {"objective": "ranknet", "method": "lbfgs", "sweep": False, "restarts": 1, "epochs": 30}
+FIT: dict[str, Any] = {"objective": "ranknet", "method": "lbfgs", "sweep": False, "restarts": 1, "epochs": 30}
 
 
 def fitted(rows: Candidates, seed: int = 0) -> Model:
     """A linear model of these rows: a sensible place to look around from."""
-    return train(Linear(), rows, seed=seed, **FIT).model  # type: ignore[arg-type]
+    return finished(train(Linear(), rows, seed=seed, **FIT)).model
 
 
 def binary(rows: Candidates) -> Candidates:

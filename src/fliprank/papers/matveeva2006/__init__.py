@@ -1,0 +1,7 @@
+"""Matveeva et al. 2006, High accuracy retrieval with multiple nested ranker.
+
+`sets` has the generated collections and the cascades trained on them; `tables` Tables 2 to 7, `figures` Figures 3 to 7,
+`variants` what the paper only mentions or leaves open, and the same on real collections.
+"""
+
+from fliprank.papers.matveeva2006 import tables, figures, variants  # noqa: F401, I001 (in the paper's order)

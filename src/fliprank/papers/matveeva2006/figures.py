@@ -1,0 +1,195 @@
+"""Figures 3 to 7 of Matveeva et al. 2006: what nDCG sees, what RankNet does to it, and what stages do to the top"
+" ten."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fliprank.data.candidates import Candidates
+from fliprank.experiment.cascade_analysis import (
+    EpochCurves,
+    epoch_curves,
+    good_at_ranks,
+    label_moves,
+    opposed_query,
+    top_labels,
+)
+from fliprank.experiment.significance import randomisation
+from fliprank.measures import parse_measure
+from fliprank.models import Cascade, Linear
+from fliprank.papers.matveeva2006.sets import NDCG, Scale, Sets, net, trained
+from fliprank.papers.part import Finding, Setting, Verdict, part
+
+__all__ = ["swapped"]
+
+PERFECT = (4, 4, 3, 3, 2, 2, 2, 1, 1, 1)
+EPOCHS: dict[str, Any] = {"method": "adam", "rate": 0.003}
+
+
+def swapped() -> list[float]:
+    """nDCG@10 of the paper's perfect ranking with its first document swapped with each of the ten."""
+    measure, out = parse_measure(NDCG), []
+    rows = Candidates.of(list(PERFECT))
+    for place in range(10):
+        order = list(range(10))
+        order[0], order[place] = order[place], order[0]
+        scores = np.empty(10)
+        scores[order] = np.arange(10, 0, -1)
+        out.append(measure.value(scores, rows))
+    return out
+
+
+@part("matveeva2006", "figure3", "nDCG when the first of a perfect ranking is swapped", minutes=0.1)
+def figure3(setting: Setting) -> Finding:
+    """The first document of 4, 4, 3, 3, 2, 2, 2, 1, 1, 1 swapped with each other one."""
+    values = swapped()
+    drop = values[0] - values[4]
+    return Finding(
+        ("swapped with rank", "label", "nDCG@10", "change"),
+        tuple((i + 1, PERFECT[i], value, round(value - 1, 12)) for i, value in enumerate(values)),
+        "Swapping the first label 4 with the label 2 at rank 5 lowers nDCG by two percentage points.",
+        f"By the formula as printed (gain 2^label - 1, logarithm of base 2) it lowers nDCG@10 by {100 * drop:.1f}"
+        " points.",
+        "holds" if abs(drop - 0.02) < 0.005 else "does not hold",
+        {"ranking": list(PERFECT), "measure": NDCG},
+        lambda: _swapped_chart(values),
+        (
+            "With the label itself as gain it would be 9.9 points: the paper may have used smaller gains than it"
+            " prints.",
+        ),
+    )
+
+
+def _swapped_chart(values: list[float]) -> Any:
+    from fliprank.report.plots import COLOURS, altair, styled
+
+    alt = altair()
+    points = [{"rank": i + 1, "value": value} for i, value in enumerate(values)]
+    chart = alt.Chart(alt.Data(values=points)).mark_line(point=True, color=COLOURS[0])
+    y = alt.Y("value:Q", title="nDCG@10", scale=alt.Scale(zero=False))
+    return styled(chart.encode(x=alt.X("rank:O", title="swapped with rank"), y=y).properties(width=420, height=260))
+
+
+def _curves(setting: Setting) -> tuple[EpochCurves, Candidates, Scale]:
+    """Thirty epochs of the first stage, watched on the validation queries."""
+    scale = Scale.of("first", setting)
+    sets = Sets(scale, setting.seed)
+    setting.say("thirty epochs of the first stage")
+    curves = epoch_curves(Linear(), sets.sampled(), sets.valid, (NDCG, "CorrectPairs"), epochs=30, **EPOCHS)
+    return curves, sets.valid, scale
+
+
+@part("matveeva2006", "figure4", "nDCG against pairs in the right order over 30 epochs", minutes=4)
+def figure4(setting: Setting) -> Finding:
+    """Averaged over queries the two are correlated; from epoch to epoch they sometimes go apart."""
+    curves, _, scale = _curves(setting)
+    steps = np.sign(np.diff(curves.values, axis=0))
+    against = int((steps[:, 0] * steps[:, 1] < 0).sum())
+    return Finding(
+        ("epoch", "nDCG@10", "pairs in the right order"),
+        tuple((epoch, float(line[0]), float(line[1])) for epoch, line in enumerate(curves.values)),
+        "Averaged over queries nDCG and pair-wise accuracy are very well correlated over 30 epochs (0.946).",
+        f"The correlation is {curves.correlation:.3f}; in {against} of {len(steps)} epochs one rises and the other"
+        " falls.",
+        "holds" if curves.correlation > 0.8 else "does not hold",
+        scale.settings() | {"epochs": 30, "method": EPOCHS, "seed": setting.seed},
+        lambda: _chart("epochs_chart", curves),
+        ("On the validation queries, at the first stage; unlabelled documents count as label 0.",),
+    )
+
+
+@part("matveeva2006", "figure5", "Labels over ranks of one query, between epochs 1 and 2", minutes=4)
+def figure5(setting: Setting) -> Finding:
+    """The query where pairs gain most while nDCG loses most."""
+    curves, valid, scale = _curves(setting)
+    where = opposed_query(curves.scores[1], curves.scores[2], valid)
+    moves = label_moves(curves.scores[1], curves.scores[2], valid, where)
+    values = [[parse_measure(m).per_query(curves.scores[e], valid)[where] for e in (1, 2)] for m in curves.measures]
+    risen = moves.before - moves.after
+    rows = []
+    for label in np.unique(moves.labels):
+        own = risen[moves.labels == label]
+        rows.append(
+            (
+                f"{label:g}",
+                len(own),
+                int((own > 0).sum()),
+                int((own < 0).sum()),
+                max(0, int(own.max())),
+                max(0, int(-own.min())),
+            )
+        )
+    opposed = values[0][1] < values[0][0] and values[1][1] > values[1][0]
+    return Finding(
+        ("label", "documents", "rise", "fall", "most ranks risen", "most ranks fallen"),
+        tuple(rows),
+        "For single queries pairs get better while nDCG gets worse: poor documents rise by over 1000 ranks, highly"
+        " relevant"
+        " ones fall by a few.",
+        f"Of the query where they go apart most nDCG@10 goes from {values[0][0]:.3f} to {values[0][1]:.3f}, pairs in"
+        " the right"
+        f" order from {values[1][0]:.4f} to {values[1][1]:.4f}.",
+        "holds" if opposed else "does not hold",
+        scale.settings() | {"epochs": 2, "method": EPOCHS, "query": moves.query, "seed": setting.seed},
+        lambda: _chart("moves_chart", moves, ("epoch 1", "epoch 2")),
+        ("Label 0 includes unlabelled documents, which are rated 0.",),
+    )
+
+
+def _linear(setting: Setting) -> tuple[Cascade, Candidates, Scale]:
+    """The cascade of Table 2's first line."""
+    scale = Scale.of("first", setting)
+    sets = Sets(scale, setting.seed)
+    return trained(setting, sets, [net(0)] * 4, scale.sizes, "0 hidden nodes"), sets.test, scale
+
+
+@part("matveeva2006", "figure6", "Labels among the top ten, from stage to stage", minutes=4)
+def figure6(setting: Setting) -> Finding:
+    """How each stage changes the number of documents of each label among the top ten."""
+    cascade, test, scale = _linear(setting)
+    found = top_labels(cascade, test)
+    names = ["unlabelled" if np.isnan(level) else f"label {level:g}" for level in found.labels]
+    owner, first, third = test.query_of_rows(), *(scores >= -10 for scores in cascade.by_stage(test)[:3:2])
+    changes = []
+    for kind in (np.nan_to_num(test.labels, nan=-1) >= 1, np.isnan(test.labels)):
+        differences = np.bincount(owner, (third & kind) * 1.0 - (first & kind), test.queries)
+        changes.append((float(differences.mean()), randomisation(differences, seed=setting.seed)))
+    (relevant, p), (unlabelled, q) = changes
+    opposed = (relevant < 0 and p < 0.05) or (unlabelled > 0 and q < 0.05)
+    sure: Verdict = "holds" if max(p, q) < 0.05 else "can't be told at this size"
+    return Finding(
+        ("stage", *names),
+        tuple((f"top {s:,}", *line) for s, line in zip(scale.sizes[1:], found.differences.tolist(), strict=True)),
+        "The second and third stage bring more relevant documents into the top ten and fewer unlabelled ones.",
+        f"From the first to the third stage there are {relevant:+.3f} documents labelled 1 to 4 (p {p:.2g}) and"
+        f" {unlabelled:+.3f} unlabelled ones (p {q:.2g}) among the top ten per query.",
+        "does not hold" if opposed else sure,
+        scale.settings() | {"seed": setting.seed},
+        lambda: _chart("top_labels_chart", found),
+    )
+
+
+@part("matveeva2006", "figure7", "Good documents at each of the top ten ranks", minutes=4)
+def figure7(setting: Setting) -> Finding:
+    """The share of queries with a document labelled 3 or 4 at each rank, after each stage."""
+    cascade, test, scale = _linear(setting)
+    shares = good_at_ranks(cascade, test)
+    more = int((shares[-1] > shares[0]).sum())
+    return Finding(
+        ("stage", *(f"rank {rank}" for rank in range(1, 11))),
+        tuple((f"top {size:,}", *line) for size, line in zip(scale.sizes, shares.tolist(), strict=True)),
+        "At seven of the ten ranks there are more good or excellent documents after the last stage than after the"
+        " first.",
+        f"There are more at {more} of the ten ranks.",
+        "holds" if more >= 7 else "can't be told at this size" if more >= 4 else "does not hold",
+        scale.settings() | {"seed": setting.seed},
+        lambda: _chart("good_chart", shares, scale.sizes),
+    )
+
+
+def _chart(name: str, *given: Any) -> Any:
+    from fliprank.report import cascade_plots
+
+    return getattr(cascade_plots, name)(*given)
