@@ -19,10 +19,12 @@ lint: .venv/lint
 bench: .venv/bench
 	$(BIN)/python bench/run.py
 
-# Every table and figure of the papers, and their pages; goes on where it was ended. DATA has a folder per data set.
+# Every table and figure of the papers, and their pages; goes on where it was ended. DATA has a folder per data set;
+# with MINUTES, parts that would take longer are left out.
 DATA ?= ../shared/data
 papers: .venv/papers
-	$(BIN)/fliprank reproduce all --out build/papers --data-folder $(DATA) --pages docs/papers
+	$(BIN)/fliprank reproduce all --out build/papers --data-folder $(DATA) \
+		$(if $(MINUTES),--at-most $(MINUTES)) --pages docs/papers
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

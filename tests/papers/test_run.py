@@ -174,6 +174,7 @@ def test_the_command_lists_runs_and_says_what_is_missing(runs: list[Setting], fo
         "(computed before)"
         in run("nobody1999", "--quick", "--out", str(tmp_path / "o"), "--data-folder", str(folder))[1]
     )
+    assert "left out: it would take about 0.5 minutes" in run("nobody1999", "--at-most", "0.1", "--out", "x")[1]
     assert isinstance(run("nobody1999", "--out", str(tmp_path / "o"))[2], InputError)
     assert "has no part 'table9'; it has: table1" in str(run("nobody1999", "--part", "table9")[2])
     assert "no paper 'nobody'" in str(run("nobody")[2])

@@ -43,6 +43,9 @@ def reproduce(
         list[str] | None, typer.Option(metavar="NAME=PATH", help="Where a data set is; may be repeated.")
     ] = None,
     data_folder: Annotated[Path | None, typer.Option(help="Folder with data sets in folders of their names.")] = None,
+    at_most: Annotated[
+        float | None, typer.Option(metavar="MINUTES", help="Leave out parts that would take longer than this.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Compute again what was computed before.")] = False,
     pages: Annotated[
@@ -64,6 +67,9 @@ def reproduce(
     given = parse_data(data or [])
     missing = []
     for each in wanted:
+        if at_most is not None and each.minutes > at_most and not quick:
+            console.show(f"{each.paper} {each.name}: left out: it would take about {each.minutes:g} minutes")
+            continue
         try:
             _run(each, out, quick, given, data_folder, seed, force)
         except (InputError, MissingExtraError) as error:

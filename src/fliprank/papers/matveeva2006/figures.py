@@ -81,7 +81,7 @@ def _curves(setting: Setting) -> tuple[EpochCurves, Candidates, Scale]:
     return curves, sets.valid, scale
 
 
-@part("matveeva2006", "figure4", "nDCG against pairs in the right order over 30 epochs", minutes=4)
+@part("matveeva2006", "figure4", "nDCG against pairs in the right order over 30 epochs", minutes=2)
 def figure4(setting: Setting) -> Finding:
     """Averaged over queries the two are correlated; from epoch to epoch they sometimes go apart."""
     curves, _, scale = _curves(setting)
@@ -100,7 +100,7 @@ def figure4(setting: Setting) -> Finding:
     )
 
 
-@part("matveeva2006", "figure5", "Labels over ranks of one query, between epochs 1 and 2", minutes=4)
+@part("matveeva2006", "figure5", "Labels over ranks of one query, between epochs 1 and 2", minutes=2)
 def figure5(setting: Setting) -> Finding:
     """The query where pairs gain most while nDCG loses most."""
     curves, valid, scale = _curves(setting)
@@ -145,7 +145,7 @@ def _linear(setting: Setting) -> tuple[Cascade, Candidates, Scale]:
     return trained(setting, sets, [net(0)] * 4, scale.sizes, "0 hidden nodes"), sets.test, scale
 
 
-@part("matveeva2006", "figure6", "Labels among the top ten, from stage to stage", minutes=4)
+@part("matveeva2006", "figure6", "Labels among the top ten, from stage to stage", minutes=5)
 def figure6(setting: Setting) -> Finding:
     """How each stage changes the number of documents of each label among the top ten."""
     cascade, test, scale = _linear(setting)
@@ -171,7 +171,7 @@ def figure6(setting: Setting) -> Finding:
     )
 
 
-@part("matveeva2006", "figure7", "Good documents at each of the top ten ranks", minutes=4)
+@part("matveeva2006", "figure7", "Good documents at each of the top ten ranks", minutes=5)
 def figure7(setting: Setting) -> Finding:
     """The share of queries with a document labelled 3 or 4 at each rank, after each stage."""
     cascade, test, scale = _linear(setting)
