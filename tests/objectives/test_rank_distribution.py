@@ -30,7 +30,7 @@ def test_a_noise_for_each_document_is_its_own():
         np.testing.assert_allclose(rank_distribution(scores, sigma, method), expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("method", ["recursion", "generating", "normal", "sinkhorn"])
+@pytest.mark.parametrize("method", ["recursion", "generating", "normal", "sinkhorn", "true"])
 def test_every_document_has_some_rank(method):
     found = rank_distribution(np.random.default_rng(2).normal(size=80), 0.5, method)
     np.testing.assert_allclose(found.sum(1), 1, atol=1e-9)
@@ -51,6 +51,22 @@ def test_sinkhorn_scaling_is_nearer_to_the_ranks_of_sorted_samples():
     true = np.stack([np.bincount(ranks[:, j], minlength=6) for j in range(6)]) / len(ranks)
     plain, scaled = (np.abs(rank_distribution(scores, 1.0, m) - true).max() for m in ("recursion", "sinkhorn"))
     assert scaled < 0.75 * plain
+
+
+@pytest.mark.parametrize("noise", [0.7, [0.2, 1.5, 0.6, 0.6, 1.0, 0.05, 0.4]])
+def test_the_true_distribution_is_that_of_sorted_samples(noise):
+    rng, draws = np.random.default_rng(7), 400_000
+    scores = rng.normal(size=7)
+    ranks = np.argsort(np.argsort(-(scores + np.asarray(noise) * rng.normal(size=(draws, 7))), axis=1), axis=1)
+    sampled = np.stack([np.bincount(ranks[:, j], minlength=7) for j in range(7)]) / draws
+    found = rank_distribution(scores, noise, "true")
+    assert np.abs(found - sampled).max() < 5 * 0.5 / np.sqrt(draws)
+    assert np.abs(rank_distribution(scores, noise) - sampled).max() > 0.02  # what the paper's approximation is off by
+    np.testing.assert_allclose(found.sum(0), 1, atol=1e-9)  # every rank is held by one document
+
+
+def test_of_documents_that_tie_each_has_truly_every_rank_alike():
+    np.testing.assert_allclose(rank_distribution(np.ones(200), 0.3, "true"), 1 / 200, atol=1e-9)
 
 
 def test_the_normal_approximation_is_near_and_exact_at_the_edges():
