@@ -108,7 +108,11 @@ def joined(before: Fit | None, after: Fit | None) -> Fit:
     first = len(before.trail)
     trail = [replace(epoch, number=first + epoch.number) for epoch in after.trail]
     path = None if before.path is None or after.path is None else np.concatenate([before.path, after.path])
-    return replace(after, best=trail[after.best.number], trail=(*before.trail, *trail), path=path, start=before.start)
+    scored = before.documents_scored + after.documents_scored
+    best = trail[after.best.number]
+    return replace(
+        after, best=best, trail=(*before.trail, *trail), path=path, start=before.start, documents_scored=scored
+    )
 
 
 def fit_once(

@@ -65,7 +65,8 @@ class Fit:
 
     `path` has the free parameters of each epoch, where there are at most 1,000. `start` is the model before, `tried`
     are the settings that competed, `rows` those that it was fitted to, `held_out` the score of each of these by a fit
-    that did not see its query, and `stages` the fits of a cascade's stages.
+    that did not see its query, and `stages` the fits of a cascade's stages. `documents_scored` is what this run cost,
+    on training rows (see `scored.py`).
     """
 
     model: Model
@@ -80,6 +81,7 @@ class Fit:
     rows: Candidates | None = field(default=None, repr=False)
     held_out: Floats | None = field(default=None, repr=False)
     stages: tuple[Fit, ...] = ()
+    documents_scored: int = 0
 
     def ranges(self, confidence: float = 0.95) -> dict[str, Range]:
         """For each free parameter the values that are statistically as good as the fitted one, on its own rows."""
@@ -161,6 +163,7 @@ class Recorder:
             self.state = {name: np.array(array) for name, array in arrays.items()}
             self.best_values = self.state.pop("best")
             self.path = list(self.state.pop("path"))
+            self.problem.scored.documents = int(header["documents_scored"])
             self.finished, stopped = bool(header["finished"]), str(header["stopped"])
         except (KeyError, IndexError, TypeError) as error:
             raise InputError(f"not a checkpoint: {error}", path=self.checkpoint) from error
@@ -228,7 +231,8 @@ class Recorder:
             raise InputError("stopped before the first epoch was done: there is nothing to keep")
         path = np.array(self.path) if self.path else None
         model = self.problem.at(self.best_values)
-        return Fit(model, self.best, tuple(self.trail), self.stopped, settings, path, self.problem.model, self.measure)
+        told = (self.best, tuple(self.trail), self.stopped, settings, path, self.problem.model, self.measure)
+        return Fit(model, *told, documents_scored=self.problem.scored.documents)
 
     def _on_training(self, values: Floats) -> tuple[float, bool]:
         """The measure on training queries, and whether all scores of each query tie."""
@@ -267,6 +271,7 @@ class Recorder:
             "best_ties": self.best_ties,
             "finished": self.finished,
             "stopped": self.stopped,
+            "documents_scored": self.problem.scored.documents,
         }
         path = np.array(self.path, np.float64).reshape(len(self.path), len(self.best_values))
         write_arrays(self.checkpoint, header, {**self.state, "best": self.best_values, "path": path})

@@ -5,7 +5,7 @@ Taylor et al. 2006, section 2.4: a pair is two documents of one query of which j
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -18,6 +18,7 @@ from fliprank.models.base import Model
 from fliprank.models.pair_descent import PairSteps, pair_steps
 from fliprank.objectives import RankNet
 from fliprank.objectives.gains import labels_of
+from fliprank.optimize.scored import Scored
 from fliprank.optimize.shard import Shard
 
 __all__ = ["Pairs", "pairs_of"]
@@ -31,9 +32,10 @@ class Pairs:
     shards: tuple[Shard, ...]
     begin: Ints
     steps: tuple[PairSteps, ...]
+    scored: Scored = field(default_factory=Scored)
 
     @classmethod
-    def of(cls, model: Model, shards: tuple[Shard, ...]) -> Pairs:
+    def of(cls, model: Model, shards: tuple[Shard, ...], scored: Scored | None = None) -> Pairs:
         counts, steps = [0], list[PairSteps]()
         for shard in shards:
             objective, labels = _ranknet(shard), labels_of(shard.rows)
@@ -43,13 +45,14 @@ class Pairs:
             steps.append(pair_steps(model, shard.rows, pairs, targets))
         if not sum(counts):
             raise InputError("no query has two rows of different labels: there is no pair to learn from")
-        return cls(model, shards, np.cumsum(counts), tuple(steps))
+        return cls(model, shards, np.cumsum(counts), tuple(steps), scored or Scored())
 
     def __len__(self) -> int:
         return int(self.begin[-1])
 
     def descend(self, values: Floats, order: Ints, rate: float) -> Floats:
         """The free values after a step for each pair, in this order."""
+        self.scored.add(2 * len(order))
         if len(self.steps) == 1:
             return self.steps[0](values, order, rate)
         owner = np.searchsorted(self.begin, order, "right") - 1
@@ -61,6 +64,7 @@ class Pairs:
 
     def total_cost(self, values: Floats) -> float:
         """RankNet's cost, summed over all pairs."""
+        self.scored.add(sum(len(shard.rows) for shard in self.shards))
         model, costs = self.model.at(self.model.params.with_free(values)), list[Floats]()
         for shard in self.shards:
             whole = replace(_ranknet(shard), normalise="none")

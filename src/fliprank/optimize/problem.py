@@ -15,7 +15,7 @@ merged. None of this depends on where one shard ends and the next begins.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,6 +33,7 @@ from fliprank.models.base import Model
 from fliprank.models.parameters import Parameters
 from fliprank.objectives.base import Objective
 from fliprank.optimize.pairs import Pairs
+from fliprank.optimize.scored import Scored
 from fliprank.optimize.shard import Evaluation, Shard
 from fliprank.optimize.space import Space, stepped, widths_of
 from fliprank.parallel import one_thread
@@ -65,6 +66,7 @@ class Problem:
     With `spread`, the objective sees scores in units of their own spread (the standard deviation of a query's scores,
     averaged over queries): a model that can't stretch its scores at will, such as BM25F or a language model, would be
     too sure or too unsure of its order, and an objective such as RankNet would set its parameters to change that.
+    `scored` counts the documents that were scored to answer.
     """
 
     model: Model
@@ -72,6 +74,7 @@ class Problem:
     measure: Measure
     objective: Objective | None = None
     spread: bool = False
+    scored: Scored = field(default_factory=Scored)
 
     @classmethod
     def of(
@@ -150,6 +153,7 @@ class Problem:
 
     def _value_and_grad(self, parts: list[Shard], values: Floats, progress: float) -> tuple[float, Floats]:
         objective = self._objective()
+        self.scored.add(sum(len(part.rows) for part in parts))
         model, sign = self.at(values), -1.0 if objective.maximise else 1.0
         total = sum(part.rows.queries for part in parts)
         work = [Evaluation(part, model, (part.objective or objective).at(progress)) for part in parts]
@@ -187,11 +191,17 @@ class Problem:
 
     def _scores(self, values: Floats) -> tuple[Floats, ...]:
         model = self.at(values)
+        self.scored.add(self._rows)
         return tuple(model.score(shard.rows) for shard in self.shards)
 
     def _per_query(self, scores: Sequence[Floats]) -> Floats:
         parts = [self.measure.per_query(own, shard.rows) for own, shard in zip(scores, self.shards, strict=True)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    @cached_property
+    def _rows(self) -> int:
+        """How many documents there are."""
+        return sum(len(shard.rows) for shard in self.shards)
 
     def _signed(self, scores: Sequence[Floats]) -> float:
         return self.measure.sign * self.measure.aggregate(self._per_query(scores))
@@ -208,7 +218,12 @@ class Problem:
             return lambda x: self.measure_at(stepped(self.params, values, direction, x))
         scores = self._scores(values)
         slopes = [shard.slope(model, direction) for shard in self.shards]
-        return lambda x: self._signed([base + x * slope for base, slope in zip(scores, slopes, strict=True)])
+
+        def at(x: float) -> float:
+            self.scored.add(self._rows)
+            return self._signed([base + x * slope for base, slope in zip(scores, slopes, strict=True)])
+
+        return at
 
     def ranks_nothing(self, place: Place) -> bool:
         """Whether all scores of each query tie: what the measure says there is the order of ties, not the model's."""
@@ -236,6 +251,7 @@ class Problem:
             low, high = max(low, -room), min(high, room)
         if not low < high:
             return None
+        self.scored.add(self._rows)
         steps, width = list[Steps](), 0.0
         if linear:
             slopes = [shard.slope(model, direction) for shard in self.shards]
@@ -258,6 +274,7 @@ class Problem:
         scores = tuple(
             base + x * shard.slope(model, direction) for base, shard in zip(place.scores, self.shards, strict=True)
         )
+        self.scored.add(self._rows)
         return Place(values, scores, self._signed(scores))
 
     # Single steps
@@ -265,7 +282,7 @@ class Problem:
     @cached_property
     def pairs(self) -> Pairs:
         """The pairs that RankNet learns from, over all shards."""
-        return Pairs.of(self.model, self.shards)
+        return Pairs.of(self.model, self.shards, self.scored)
 
     def query_steps(self, values: Floats, order: Ints, rate: float, progress: float = 1.0) -> tuple[Floats, float]:
         """The free values after a step of `rate` down the gradient of each query in turn, and the mean cost met."""
