@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 import fliprank as fr
+from fliprank.experiment.curve_results import LearningCurve
 from fliprank.experiment.learning_curve import Ranker, default_sizes, learning_curve
 from fliprank.models import Model
 
@@ -270,3 +271,25 @@ def test_an_error_of_a_fit_says_where() -> None:
     rows = fr.Candidates.of([0.0] * 60, group=[3] * 20, features=np.random.default_rng(0).normal(size=(60, 2)))
     with pytest.raises(fr.InputError, match=r"linear, 4 queries, repeat \d: no training query has documents"):
         learning_curve(Ranker(fr.Linear(), "lbfgs", "ranknet"), rows, [4])
+
+
+def test_curves_that_were_drawn_alike_can_be_joined_and_cut() -> None:
+    rows, test = rows_of(60, 0), rows_of(20, 1)
+    rankers = {"one": Watched(), "two": Watched()}
+
+    def of(names: list[str], sizes: list[int], seed: int = 0) -> LearningCurve:
+        some = {name: rankers[name] for name in names}
+        return learning_curve(some, rows, sizes, test, repeats=2, measure=NDCG, jobs=1, seed=seed)
+
+    whole, one, two = of(["one", "two"], [8, 16, 32]), of(["one"], [8, 16, 32]), of(["two"], [16, 32])
+    joined = one.beside(two)
+    assert joined.sizes == (16, 32)
+    assert str(joined.records()) == str(whole.at([32, 16]).records())  # of which NaN is a part
+    assert joined.differences() == whole.at([16, 32]).differences()
+    assert [point.gain for point in joined.points() if point.size == 16] == [0.0, 0.0]
+    with pytest.raises(fr.UsageError, match="no size 64"):
+        one.at([64])
+    with pytest.raises(fr.UsageError, match="can't be compared"):
+        one.beside(of(["two"], [8], seed=1))
+    with pytest.raises(fr.UsageError, match="no size in common"):
+        one.at([8]).beside(two)

@@ -8,8 +8,8 @@ sets that were drawn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, product
 from operator import itemgetter
@@ -83,6 +83,30 @@ class LearningCurve:
     def repeats(self) -> int:
         """How many repeats are complete."""
         return int(next(iter(self.values.values())).shape[1])
+
+    def at(self, sizes: Sequence[int]) -> LearningCurve:
+        """The curve at some of its sizes: gains and tests are then against the smallest of these."""
+        if missing := sorted(set(sizes) - set(self.sizes)):
+            known = ", ".join(map(str, self.sizes))
+            raise UsageError(f"the curve has no size {missing[0]}; it has {known}")
+        kept = sorted(self.sizes.index(size) for size in set(sizes))
+        return replace(
+            self,
+            sizes=tuple(self.sizes[i] for i in kept),
+            values={ranker: values[kept] for ranker, values in self.values.items()},
+            training={ranker: values[kept] for ranker, values in self.training.items()},
+            overlap=self.overlap[kept],
+        )
+
+    def beside(self, other: LearningCurve) -> LearningCurve:
+        """The rankers of both curves, which were drawn alike, at the sizes that both have."""
+        if (self.settings, self.measure, self.repeats) != (other.settings, other.measure, other.repeats):
+            raise UsageError("these curves have other queries, draws or measures: they can't be compared")
+        shared = [size for size in self.sizes if size in other.sizes]
+        if not shared:
+            raise UsageError("these curves have no size in common")
+        one, two = self.at(shared), other.at(shared)
+        return replace(one, values=one.values | two.values, training=one.training | two.training)
 
     def by_query(self, ranker: str) -> Floats:
         """Sizes x test queries: the mean over the repeats that tested a query; NaN if none did."""
