@@ -2,7 +2,8 @@
 
 A claim that one ranker is better holds where Student's paired t-test shows it at 5%, does not hold where the test shows
 the opposite, and can't be told else. A claim that two are alike holds where the 95% interval of their difference lies
-within a margin, does not hold where the test shows a difference, and can't be told else.
+within a margin, does not hold where the test shows a difference, and can't be told else. Where a part makes several
+comparisons, p is corrected by Holm's method over all of them (`Claims`).
 
 >>> better = difference([0.5, 0.6, 0.8, 0.7], [0.4, 0.5, 0.6, 0.6])
 >>> round(better.mean, 3), round(better.p, 3), larger(better)
@@ -14,17 +15,17 @@ within a margin, does not hold where the test shows a difference, and can't be t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fliprank.errors import UsageError
-from fliprank.experiment.significance import p_value, paired_t
+from fliprank.experiment.significance import holm, p_value, paired_t
 from fliprank.papers.part import Verdict
 
-__all__ = ["MARGIN", "SURE", "Difference", "alike", "all_of", "difference", "interval", "larger"]
+__all__ = ["MARGIN", "SURE", "Claims", "Difference", "alike", "all_of", "difference", "interval", "larger"]
 
 SURE = 0.05
 """The p below which a difference counts as shown."""
@@ -100,3 +101,58 @@ def all_of(verdicts: Iterable[Verdict]) -> Verdict:
     if not every:
         return UNKNOWN
     return DOES_NOT if DOES_NOT in every else UNKNOWN if UNKNOWN in every else HOLDS
+
+
+class Claims:
+    """Comparisons that a paper's claim implies, each with the rule that it is judged by.
+
+    >>> claims = Claims()
+    >>> claims.add("a less b", larger, [0.5, 0.6, 0.8, 0.7], [0.4, 0.5, 0.6, 0.6])
+    >>> claims.add("a less c", alike, [0.5, 0.6, 0.8, 0.7], [0.5, 0.6, 0.8, 0.7])
+    >>> claims.verdict, claims.notes[0]
+    ('holds', 'a less b: +0.1250 (p 0.0154; 0.0307 by Holm): holds')
+    """
+
+    def __init__(self) -> None:
+        self._found: list[tuple[str, Callable[[Difference], Verdict], Difference]] = []
+
+    def add(self, claim: str, rule: Callable[[Difference], Verdict], one: ArrayLike, other: ArrayLike) -> Difference:
+        """Judge the claim about `one` minus `other`, query by query, by this rule."""
+        found = difference(one, other)
+        self._found.append((claim, rule, found))
+        return found
+
+    def _corrected(self) -> list[float]:
+        return holm([found.p for _, _, found in self._found]).tolist() if self._found else []
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdict on each claim, with p corrected for the number of claims."""
+        pairs = zip(self._found, self._corrected(), strict=True)
+        return {claim: rule(found._replace(p=p)) for (claim, rule, found), p in pairs}
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on all claims together."""
+        return all_of(self.verdicts.values())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """One line per claim: the difference, its test, the verdict."""
+        pairs = zip(self._found, self._corrected(), self.verdicts.values(), strict=True)
+        return tuple(
+            f"{claim}: {found.mean:+.4f} (p {p_value(found.p)}; {p_value(p)} by Holm): {verdict}"
+            for (claim, _, found), p, verdict in pairs
+        )
+
+    @property
+    def sentence(self) -> str:
+        """How many of the claims hold, and the clearest case against."""
+        found, verdicts = {claim: each for claim, _, each in self._found}, self.verdicts
+        holding = sum(verdict == HOLDS for verdict in verdicts.values())
+        against = [claim for claim, verdict in verdicts.items() if verdict == DOES_NOT]
+        text = f"Of {len(verdicts)} comparisons that this implies, {holding} are so"
+        if not against:
+            return f"{text} and none is shown to be otherwise."
+        worst = min(against, key=lambda claim: found[claim].p)
+        return f"{text} and {len(against)} are shown to be otherwise, most clearly {worst}, {found[worst]}."
