@@ -140,3 +140,11 @@ def test_the_settings_are_as_the_paper_prints_them() -> None:
 def test_settings_without_sense_are_refused(settings: dict[str, float]) -> None:
     with pytest.raises(UsageError, match=next(iter(settings))):
         Taylor2008(**settings)  # type: ignore[arg-type]
+
+
+def test_a_rate_at_which_parameters_grow_without_end_ends_the_run_with_what_was_best() -> None:
+    recorder = run(Taylor2008(epochs=40, rate=50.0), followed(Linear(), "mse"))
+    recorder.finish()
+    assert "a smaller one is needed" in recorder.stopped
+    assert 1 <= len(recorder.trail) < 40
+    assert np.isfinite(recorder.fit().model.params.values).all()

@@ -46,6 +46,9 @@ GAIN = 1e-12
 NO_ORDER = 10.0
 """What it costs more that all scores are equal: knowing nothing may cost less than being wrong, but ranks nothing."""
 
+DIVERGED = 1e100
+"""A parameter beyond this is on its way to infinity."""
+
 REACH = 2.0
 """How many widths of a parameter a line along which scores are not linear goes to either side."""
 
@@ -285,7 +288,10 @@ class Problem:
         return Pairs.of(self.model, self.shards, self.scored)
 
     def query_steps(self, values: Floats, order: Ints, rate: float, progress: float = 1.0) -> tuple[Floats, float]:
-        """The free values after a step of `rate` down the gradient of each query in turn, and the mean cost met."""
+        """The free values after a step of `rate` down the gradient of each query in turn, and the mean cost met.
+
+        The cost is infinite where the rate is so large that values grow without end.
+        """
         lower, upper, total = self.params.free_lower, self.params.free_upper, 0.0
         owner = np.searchsorted(self._first, order, "right") - 1
         with one_thread():  # for one query at a time, other threads would only be woken in vain
@@ -294,6 +300,8 @@ class Problem:
                 value, gradient = self._value_and_grad([single], values, progress)
                 values = np.clip(values - rate * gradient, lower, upper)
                 total += value
+                if not (np.abs(values) < DIVERGED).all():
+                    return values, float("inf")
         return values, total / max(len(order), 1)
 
 

@@ -59,6 +59,9 @@ class Taylor2008(Method):
                 values = problem.random_start(chance(seed, epoch, 1))
             order = chance(seed, epoch).permutation(problem.queries)
             values, mean = problem.query_steps(values, order, rate, progress=epoch / self.epochs)
+            if not np.isfinite(mean):
+                recorder.stopped = f"parameters grew without end at the rate {rate:g}: a smaller one is needed"
+                return
             if not recorder.epoch(values, mean, rate, seed=seed):
                 return
 
