@@ -1,0 +1,67 @@
+"""Charts of a few series of points: lines or bars over one axis, side by side if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fliprank.report.plots import COLOURS, GREY, altair, styled
+
+__all__ = ["series_chart"]
+
+
+def series_chart(
+    points: Sequence[Mapping[str, Any]],
+    x: str,
+    y: str,
+    series: str,
+    *,
+    bars: bool = False,
+    panel: str | None = None,
+    level: tuple[str, float] | None = None,
+) -> Any:
+    """`y` over `x`, one colour per `series`, one panel per value of `panel`; `level` is a named dashed line.
+
+    Points are records; axes are called as their columns. With "low" and "high" in them, a line has its interval.
+    """
+    alt = altair()
+    names = list(dict.fromkeys(str(point[series]) for point in points))
+    scale = alt.Scale(domain=names, range=[COLOURS[i % len(COLOURS)] for i in range(len(names))])
+    colour = alt.Color("series:N", scale=scale, title=None, legend=alt.Legend(orient="top", columns=4))
+    panels = list(dict.fromkeys(str(point[panel]) for point in points)) if panel is not None else [""]
+    frames = []
+    for name in panels:
+        shown = [
+            {
+                "x": point[x],
+                "y": point[y],
+                "series": str(point[series]),
+                "low": point.get("low"),
+                "high": point.get("high"),
+            }
+            for point in points
+            if panel is None or str(point[panel]) == name
+        ]
+        chart = alt.Chart(alt.Data(values=shown))
+        up = alt.Y("y:Q", title=y, scale=alt.Scale(zero=bars))
+        if bars:
+            across = alt.X("x:O", title=x, axis=alt.Axis(labelAngle=0))
+            layers = [
+                chart.mark_bar().encode(x=across, y=up, color=colour, xOffset=alt.XOffset("series:N", sort=names))
+            ]
+        else:
+            layers = _lines(alt, chart, alt.X("x:Q", title=x, scale=alt.Scale(zero=False)), up, colour, shown)
+        if level is not None:
+            rule = alt.Chart(alt.Data(values=[{"y": level[1], "text": level[0]}]))
+            layers += [rule.mark_rule(color=GREY, strokeDash=[5, 4]).encode(y="y:Q")]
+            layers += [rule.mark_text(align="left", x=6, dy=-6, color=GREY).encode(y="y:Q", text="text:N")]
+        width = 620 if len(panels) == 1 else 260
+        frames.append(alt.layer(*layers).properties(width=width, height=260, title=name))
+    return styled(frames[0] if len(frames) == 1 else alt.hconcat(*frames))
+
+
+def _lines(alt: Any, chart: Any, across: Any, up: Any, colour: Any, shown: list[dict[str, Any]]) -> list[Any]:
+    layers = []
+    if any(point["low"] is not None for point in shown):
+        layers.append(chart.mark_errorbar().encode(x=across, y=alt.Y("low:Q", title=None), y2="high:Q", color=colour))
+    return [*layers, chart.mark_line(point=True, strokeWidth=2).encode(x=across, y=up, color=colour)]
