@@ -25,7 +25,7 @@ from fliprank.errors import UsageError
 from fliprank.experiment.significance import holm, p_value, paired_t
 from fliprank.papers.part import Verdict
 
-__all__ = ["MARGIN", "SURE", "Claims", "Difference", "alike", "all_of", "difference", "interval", "larger"]
+__all__ = ["MARGIN", "SURE", "Claims", "Difference", "alike", "all_of", "as_good", "difference", "interval", "larger"]
 
 SURE = 0.05
 """The p below which a difference counts as shown."""
@@ -93,6 +93,13 @@ def alike(found: Difference, margin: float = MARGIN, sure: float = SURE) -> Verd
     if -margin < found.low and found.high < margin:
         return HOLDS
     return DOES_NOT if found.p < sure else UNKNOWN
+
+
+def as_good(found: Difference, margin: float = MARGIN, sure: float = SURE) -> Verdict:
+    """The verdict on the claim that a difference is not below 0 by anything to speak of."""
+    if found.low > -margin:
+        return HOLDS
+    return DOES_NOT if found.p < sure and found.mean < 0 else UNKNOWN
 
 
 def all_of(verdicts: Iterable[Verdict]) -> Verdict:

@@ -12,7 +12,7 @@ some 30 of them rated on five levels, and 367 weak features. Here:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -24,8 +24,9 @@ from fliprank.data.candidates import Candidates
 from fliprank.experiment.learning_curve import default_sizes
 from fliprank.models.base import Model
 from fliprank.models.taylor2006 import FIELDS, many_parameter, nine_parameter, two_parameter
-from fliprank.papers.data import some_queries, stanford_web, text_collection
+from fliprank.papers.data import some_queries, text_collection
 from fliprank.papers.part import Setting
+from fliprank.papers.web_pages import graded_web
 
 __all__ = ["MEASURE", "Collection", "generated", "real_features", "web"]
 
@@ -107,10 +108,7 @@ def _generated(quick: bool, seed: int) -> Collection:
 
 def web(setting: Setting) -> Collection:
     """Stanford's judged web pages."""
-    parts = stanford_web(setting)
-    rows, test = (_graded(each) for each in (fr.concat(parts["2014-train"], parts["2014-dev"]), parts["2013"]))
-    known = set(_texts(rows))
-    test = test.select([text not in known for text in _texts(test)])
+    rows, test = graded_web(setting)
     if setting.quick:
         rows, test = some_queries(rows, 60, setting.seed), some_queries(test, 40, setting.seed)
     return Collection("stanford-web", rows, test, FIELDS, _static_weight(rows, FIELDS), 0)
@@ -137,15 +135,3 @@ def _static_weight(rows: Candidates, fields: tuple[str, ...]) -> float:
     model = nine_parameter(fields, STATIC).prepared(first, 0)
     name = f"{STATIC}.weight"
     return fr.landscape.surface(model, first, name, MEASURE, {name: WEIGHTS}).best[0]
-
-
-def _graded(rows: Candidates) -> Candidates:
-    """Grades 0 to 4: the labels here are means over judges."""
-    return replace(rows, labels=np.clip(np.floor(rows.labels + 0.5), 0, 4))
-
-
-def _texts(rows: Candidates) -> list[str]:
-    """The terms of each query; files may number their queries alike."""
-    assert rows.terms is not None
-    terms, ends = rows.terms.terms.tolist(), rows.terms.offsets
-    return [" ".join(terms[ends[q] : ends[q + 1]]) for q in range(rows.queries)]

@@ -1,0 +1,37 @@
+"""Stanford's judged web pages as the papers would have graded them, no query in two parts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+import fliprank as fr
+from fliprank.data.candidates import Candidates
+from fliprank.papers.data import stanford_web
+from fliprank.papers.part import Setting
+
+__all__ = ["graded_web"]
+
+
+def graded_web(setting: Setting) -> tuple[Candidates, Candidates]:
+    """(2014-train and 2014-dev, 2013 without the queries that occur in 2014 too).
+
+    Labels there are means over judges, from -1 to 3.5: they are rounded to grades 0 to 4.
+    """
+    parts = stanford_web(setting)
+    rows = fr.concat(parts["2014-train"], parts["2014-dev"])
+    known, test = set(_texts(rows)), parts["2013"]
+    test = test.select(np.array([text not in known for text in _texts(test)]))
+    return _graded(rows), _graded(test)
+
+
+def _graded(rows: Candidates) -> Candidates:
+    return replace(rows, labels=np.clip(np.floor(rows.labels + 0.5), 0, 4))
+
+
+def _texts(rows: Candidates) -> list[str]:
+    """The terms of each query; its id may be another query's in another file."""
+    assert rows.terms is not None
+    terms, ends = rows.terms.terms.tolist(), rows.terms.offsets
+    return [" ".join(sorted(terms[ends[q] : ends[q + 1]])) for q in range(rows.queries)]
