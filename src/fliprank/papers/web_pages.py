@@ -15,15 +15,26 @@ __all__ = ["graded_web"]
 
 
 def graded_web(setting: Setting) -> tuple[Candidates, Candidates]:
-    """(2014-train and 2014-dev, 2013 without the queries that occur in 2014 too).
+    """(2014-train and 2014-dev, 2013 without the queries that occur in 2014 too); none occurs twice in either.
 
-    Labels there are means over judges, from -1 to 3.5: they are rounded to grades 0 to 4.
+    Queries of the same words, in any order, are the same. Labels there are means over judges, from -1 to 3.5: they are rounded to grades 0 to 4.
     """
     parts = stanford_web(setting)
-    rows = fr.concat(parts["2014-train"], parts["2014-dev"])
-    known, test = set(_texts(rows)), parts["2013"]
-    test = test.select(np.array([text not in known for text in _texts(test)]))
-    return _graded(rows), _graded(test)
+    known = set[str]()
+    return (
+        _graded(_new(fr.concat(parts["2014-train"], parts["2014-dev"]), known)),
+        _graded(_new(parts["2013"], known)),
+    )
+
+
+def _new(rows: Candidates, known: set[str]) -> Candidates:
+    """The queries that are not known yet, which then are."""
+    kept = []
+    for number, text in enumerate(_texts(rows)):
+        if text not in known:
+            known.add(text)
+            kept.append(number)
+    return rows.select(kept)
 
 
 def _graded(rows: Candidates) -> Candidates:

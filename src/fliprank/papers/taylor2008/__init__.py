@@ -1,5 +1,7 @@
 """Taylor, Guiver, Robertson & Minka 2008: SoftRank, optimizing non-smooth rank metrics."""
 
-from fliprank.papers.taylor2008 import discounts, distributions, sweep, tables
+# In the order of the paper.
+# isort: off
+from fliprank.papers.taylor2008 import distributions, sweep, tables, discounts
 
 __all__ = ["discounts", "distributions", "sweep", "tables"]

@@ -9,8 +9,7 @@ import fliprank as fr
 from fliprank.papers.part import Finding, Setting, part
 from fliprank.papers.rules import Claims, as_good, difference, interval, larger
 from fliprank.papers.taylor2008.corpora import corpus
-from fliprank.papers.taylor2008.fits import OBJECTIVES, RATES, SIGMAS, trained
-from fliprank.papers.taylor2008.tables import settings_of
+from fliprank.papers.taylor2008.fits import OBJECTIVES, RATES, SIGMAS, settings_of, trained
 
 ALPHAS = (-1.0, -0.6, -0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 1.0)
 SHALLOW = 0.4

@@ -23,7 +23,7 @@ from fliprank.papers.part import Setting
 from fliprank.papers.taylor2008.corpora import Corpus
 from fliprank.parallel import run_parallel
 
-__all__ = ["G3", "G10", "OBJECTIVES", "Trained", "epochs_of", "fit_once", "settings_tried", "trained"]
+__all__ = ["G3", "G10", "OBJECTIVES", "Trained", "epochs_of", "fit_once", "settings_of", "settings_tried", "trained"]
 
 G10, G3 = fr.nDCG(10, dcg="exp-log2"), fr.nDCG(3, dcg="exp-log2")
 OBJECTIVES = {"MSE": "mse", "RankNet": "ranknet", "LambdaRank": "lambdarank", "SoftRank": "softrank"}
@@ -124,3 +124,14 @@ def _over_folds(
             training.setdefault(qid, []).append(float(value))
     means = np.array([np.mean(training[qid]) for qid in sorted(training)])
     return Trained({name: np.concatenate(parts) for name, parts in test.items()}, means, tuple(chosen))
+
+
+def settings_of(setting: Setting, *data: Corpus) -> dict[str, Any]:
+    """The settings of a finding."""
+    return {
+        "method": f"taylor2008, {epochs_of(setting)} epochs",
+        "tried": {name: settings_tried(objective, setting) for name, objective in OBJECTIVES.items()},
+        "chosen_by": "NDCG@10 on validation queries",
+        "seed": setting.seed,
+        "data": {each.name: each.told() for each in data},
+    }

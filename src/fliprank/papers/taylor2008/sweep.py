@@ -10,8 +10,7 @@ from fliprank.arrays import Floats
 from fliprank.papers.part import Finding, Setting, part
 from fliprank.papers.rules import Claims, larger
 from fliprank.papers.taylor2008.corpora import corpus
-from fliprank.papers.taylor2008.fits import G10, fit_once
-from fliprank.papers.taylor2008.tables import settings_of
+from fliprank.papers.taylor2008.fits import G10, fit_once, settings_of
 
 RATES = tuple(10.0**-k for k in range(1, 8))
 SIGMAS = tuple(10.0**-k for k in range(5))

@@ -9,9 +9,7 @@ import fliprank as fr
 from fliprank.papers.part import Finding, Setting, part
 from fliprank.papers.rules import Claims, alike, difference, interval, larger
 from fliprank.papers.taylor2008.corpora import NEEDS, Corpus, corpus
-from fliprank.papers.taylor2008.fits import OBJECTIVES, Trained, epochs_of, settings_tried, trained
-
-__all__ = ["settings_of"]
+from fliprank.papers.taylor2008.fits import OBJECTIVES, Trained, settings_of, trained
 
 MSE, RANKNET, LAMBDARANK, SOFTRANK = OBJECTIVES
 
@@ -114,14 +112,3 @@ def table3(setting: Setting) -> Finding:
         None,
         claims.notes,
     )
-
-
-def settings_of(setting: Setting, *data: Corpus) -> dict[str, Any]:
-    """The settings of a finding."""
-    return {
-        "method": f"taylor2008, {epochs_of(setting)} epochs",
-        "tried": {name: settings_tried(objective, setting) for name, objective in OBJECTIVES.items()},
-        "chosen_by": "NDCG@10 on validation queries",
-        "seed": setting.seed,
-        "data": {each.name: each.told() for each in data},
-    }
