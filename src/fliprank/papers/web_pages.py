@@ -17,7 +17,8 @@ __all__ = ["graded_web"]
 def graded_web(setting: Setting) -> tuple[Candidates, Candidates]:
     """(2014-train and 2014-dev, 2013 without the queries that occur in 2014 too); none occurs twice in either.
 
-    Queries of the same words, in any order, are the same. Labels there are means over judges, from -1 to 3.5: they are rounded to grades 0 to 4.
+    Queries of the same words, in any order, are the same. Labels there are means over judges, from -1 to 3.5: they are
+    rounded to grades 0 to 4.
     """
     parts = stanford_web(setting)
     known = set[str]()

@@ -31,37 +31,29 @@ def series_chart(
     panels = list(dict.fromkeys(str(point[panel]) for point in points)) if panel is not None else [""]
     frames = []
     for name in panels:
+        own = [point for point in points if panel is None or str(point[panel]) == name]
+        ends = ("low", "high")
         shown = [
-            {
-                "x": point[x],
-                "y": point[y],
-                "series": str(point[series]),
-                "low": point.get("low"),
-                "high": point.get("high"),
-            }
-            for point in points
-            if panel is None or str(point[panel]) == name
+            {"x": point[x], "y": point[y], "series": str(point[series]), **{end: point.get(end) for end in ends}}
+            for point in own
         ]
         chart = alt.Chart(alt.Data(values=shown))
-        up = alt.Y("y:Q", title=y, scale=alt.Scale(zero=bars))
         if bars:
-            across = alt.X("x:O", title=x, axis=alt.Axis(labelAngle=0))
-            layers = [
-                chart.mark_bar().encode(x=across, y=up, color=colour, xOffset=alt.XOffset("series:N", sort=names))
-            ]
+            across, beside = alt.X("x:O", title=x, axis=alt.Axis(labelAngle=0)), alt.XOffset("series:N", sort=names)
+            layers = [chart.mark_bar().encode(x=across, y=alt.Y("y:Q", title=y), color=colour, xOffset=beside)]
         else:
-            layers = _lines(alt, chart, alt.X("x:Q", title=x, scale=alt.Scale(zero=False)), up, colour, shown)
+            layers = _lines(alt, chart, alt.X("x:Q", title=x, scale=alt.Scale(zero=False)), y, colour, shown)
         if level is not None:
             rule = alt.Chart(alt.Data(values=[{"y": level[1], "text": level[0]}]))
             layers += [rule.mark_rule(color=GREY, strokeDash=[5, 4]).encode(y="y:Q")]
             layers += [rule.mark_text(align="left", x=6, dy=-6, color=GREY).encode(y="y:Q", text="text:N")]
         width = 620 if len(panels) == 1 else 260
         frames.append(alt.layer(*layers).properties(width=width, height=260, title=name))
-    return styled(frames[0] if len(frames) == 1 else alt.hconcat(*frames))
+    return styled(frames[0] if len(frames) == 1 else alt.hconcat(*frames).resolve_scale(y="shared"))
 
 
-def _lines(alt: Any, chart: Any, across: Any, up: Any, colour: Any, shown: list[dict[str, Any]]) -> list[Any]:
-    layers = []
+def _lines(alt: Any, chart: Any, across: Any, title: str, colour: Any, shown: list[dict[str, Any]]) -> list[Any]:
+    layers, up = [], alt.Y("y:Q", title=title, scale=alt.Scale(zero=False))
     if any(point["low"] is not None for point in shown):
-        layers.append(chart.mark_errorbar().encode(x=across, y=alt.Y("low:Q", title=None), y2="high:Q", color=colour))
+        layers.append(chart.mark_errorbar().encode(x=across, y=alt.Y("low:Q", title=title), y2="high:Q", color=colour))
     return [*layers, chart.mark_line(point=True, strokeWidth=2).encode(x=across, y=up, color=colour)]

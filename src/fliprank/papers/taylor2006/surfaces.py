@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -130,5 +130,4 @@ def _figure(surfaces: list[Surface], data: Collection) -> object:
     from fliprank.report.plots import surface_chart
 
     titles = [f"{name} ({data.name})" for name in _NAMES]
-    named = [replace(each, of=name) for each, name in zip(surfaces, _NAMES, strict=True)]
-    return surface_chart(named, titles, (1.0, 0.5))
+    return surface_chart(surfaces, titles, (1.0, 0.5))
