@@ -59,10 +59,13 @@ def test_claims_are_judged_with_p_corrected_for_their_number() -> None:
     assert claims.verdicts["strong"] == HOLDS
     assert claims.verdicts["weak 0"] == UNKNOWN
     assert claims.verdict == UNKNOWN
-    assert claims.sentence == "Of 10 comparisons that this implies, 1 are so and none is shown to be otherwise."
+    assert claims.sentence.startswith(
+        "Comparisons behind this claim: 10, of which 1 speak for it, 0 against it, and 9 can't tell. "
+        "Most clearly for it: strong, +0.1000 (p "
+    )
     claims.add("wrong", larger, -strong, np.zeros(40))
     assert claims.verdict == DOES_NOT
-    assert "1 are shown to be otherwise, most clearly wrong" in claims.sentence
+    assert "Most clearly against it: wrong, -0.1000" in claims.sentence
     assert len(claims.notes) == 11
 
 

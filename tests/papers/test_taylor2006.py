@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-from shared_data import FOLDER, needs_data, quick
+from shared_data import needs_data, quick
 
 import fliprank as fr
 from fliprank.landscape.surface import Surface
 from fliprank.papers import PARTS, Setting, find_parts
-from fliprank.papers.run import part_folder, reproduce
 from fliprank.papers.taylor2006 import rankers
 from fliprank.papers.taylor2006.collections import MEASURE, WEAK, Collection, generated, real_features, web
 from fliprank.papers.taylor2006.cost import _verdict
@@ -48,18 +47,6 @@ def bm25f_of(model: fr.Model, data: Collection) -> dict[str, float]:
 
 def test_every_table_and_figure_of_the_paper_is_there_in_its_order() -> None:
     assert NAMES == ["figure1", "section4.1", "figure2", "table1", "figure3", "section5"]
-
-
-@needs_data
-@pytest.mark.parametrize("name", NAMES)
-def test_a_part_is_written_with_its_table_and_a_verdict(name: str, tmp_path: Path) -> None:
-    part = PARTS["taylor2006", name]
-    assert reproduce(part, tmp_path, quick=True, data_folder=FOLDER)
-    folder = part_folder(tmp_path, part)
-    table, text = (folder / "table.csv").read_text().splitlines(), (folder / "README.md").read_text()
-    assert len(table) > 3
-    assert "Verdict: **" in text
-    assert (folder / "figure.svg").exists() == (name not in ("table1", "section5"))
 
 
 def test_the_rankers_have_2_9_and_375_parameters_and_start_as_the_paper_says() -> None:

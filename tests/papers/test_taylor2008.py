@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shared_data import FOLDER, needs_data, quick
+from shared_data import needs_data, quick
 
 import fliprank as fr
 from fliprank.experiment.splits import Fold
 from fliprank.papers import PARTS, Finding, Setting, find_parts
-from fliprank.papers.run import part_folder, reproduce
 from fliprank.papers.taylor2008 import fits
 from fliprank.papers.taylor2008.corpora import NEEDS, Corpus, corpus
 from fliprank.papers.taylor2008.distributions import SCORES, _variation
@@ -44,17 +43,6 @@ def toy() -> Corpus:
 
 def test_every_table_and_figure_of_the_paper_is_there_in_its_order() -> None:
     assert NAMES == ["figure1", "figure2", "figure3", "figure5", "section4.5", "table1", "table2", "table3", "figure6"]
-
-
-@needs_data
-@pytest.mark.parametrize("name", NAMES)
-def test_a_part_is_written_with_its_table_and_a_verdict(name: str, tmp_path: Path) -> None:
-    part = PARTS["taylor2008", name]
-    assert reproduce(part, tmp_path, quick=True, data_folder=FOLDER)
-    folder = part_folder(tmp_path, part)
-    assert len((folder / "table.csv").read_text().splitlines()) >= 4
-    assert "Verdict: **" in (folder / "README.md").read_text()
-    assert (folder / "figure.svg").exists() == (not name.startswith("table"))
 
 
 def test_distributions_of_figures_2_and_3_are_those_of_samples(tmp_path: Path) -> None:

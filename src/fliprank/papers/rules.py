@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from fliprank.errors import UsageError
 from fliprank.experiment.significance import holm, p_value, paired_t
-from fliprank.papers.part import Verdict
+from fliprank.papers.part import VERDICTS, Verdict
 
 __all__ = ["MARGIN", "SURE", "Claims", "Difference", "alike", "all_of", "as_good", "difference", "interval", "larger"]
 
@@ -154,12 +154,13 @@ class Claims:
 
     @property
     def sentence(self) -> str:
-        """How many of the claims hold, and the clearest case against."""
+        """How many of the comparisons say so, and the clearest of those for and against."""
         found, verdicts = {claim: each for claim, _, each in self._found}, self.verdicts
-        holding = sum(verdict == HOLDS for verdict in verdicts.values())
-        against = [claim for claim, verdict in verdicts.items() if verdict == DOES_NOT]
-        text = f"Of {len(verdicts)} comparisons that this implies, {holding} are so"
-        if not against:
-            return f"{text} and none is shown to be otherwise."
-        worst = min(against, key=lambda claim: found[claim].p)
-        return f"{text} and {len(against)} are shown to be otherwise, most clearly {worst}, {found[worst]}."
+        by = {word: [claim for claim, verdict in verdicts.items() if verdict == word] for word in VERDICTS}
+        text = f"Comparisons behind this claim: {len(verdicts)}, of which {len(by[HOLDS])} speak for it, "
+        text += f"{len(by[DOES_NOT])} against it, and {len(by[UNKNOWN])} can't tell."
+        for word, name in ((HOLDS, "for"), (DOES_NOT, "against")):
+            if by[word]:
+                clear = min(by[word], key=lambda claim: found[claim].p)
+                text += f" Most clearly {name} it: {clear}, {found[clear]}."
+        return text

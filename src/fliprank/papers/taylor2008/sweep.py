@@ -48,7 +48,7 @@ def section45(setting: Setting) -> Finding:
         ("rate", *(f"sigma {sigma:g}" for sigma in sigmas)),
         tuple((f"{rate:g}", *(valid[rate, sigma] for sigma in sigmas)) for rate in rates),
         "The learning rate and the smoothing that a run begins with affect the results significantly.",
-        f"By validation NDCG@10 (in the table) the best is sigma {best[1]:g} at the rate {best[0]:g}. On test queries: "
+        f"By validation NDCG@10 (in the table) the best is sigma {best[1]:g} at the rate {best[0]:g}. "
         f"{claims.sentence}",
         claims.verdict,
         settings_of(setting, data) | {"fold": 1, "rates": list(rates), "sigmas": list(sigmas)},
