@@ -42,7 +42,9 @@ def toy() -> Corpus:
 
 
 def test_every_table_and_figure_of_the_paper_is_there_in_its_order() -> None:
-    assert NAMES == ["figure1", "figure2", "figure3", "figure5", "section4.5", "table1", "table2", "table3", "figure6"]
+    figures, tables = ["figure1", "figure2", "figure3", "figure5"], ["table1", "table2", "table3"]
+    expected = [*figures, "section3.3", "section3.2", "section4.5", *tables, "figure6"]
+    assert expected == NAMES
 
 
 def test_distributions_of_figures_2_and_3_are_those_of_samples(tmp_path: Path) -> None:
@@ -153,3 +155,15 @@ def test_folds_test_every_query_once_and_never_one_that_was_trained_or_validated
             tested += test.qids.tolist()
         assert len(tested) == len(set(tested))
         assert len(tested) == 784 if name == "mq2008" else 630 < len(tested) < 662
+
+
+def test_samples_agree_with_the_expectation_and_not_with_independent_contests(tmp_path: Path) -> None:
+    found = run("section3.3", tmp_path)
+    assert found.verdict == "does not hold"
+    rows = {row[0]: row for row in found.rows}
+    for row in found.rows:
+        assert row[2] == pytest.approx(row[3], abs=3 * (row[5] - row[4]) + 1e-6)
+    tie = rows["three documents that tie, one relevant"]
+    discounts = 1 / np.log2([2, 3, 4])
+    assert tie[1] == pytest.approx(discounts @ [0.25, 0.5, 0.25])  # by hand: two coin flips
+    assert tie[2] == pytest.approx(discounts.mean())  # by hand: every rank alike

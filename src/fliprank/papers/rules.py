@@ -154,13 +154,14 @@ class Claims:
 
     @property
     def sentence(self) -> str:
-        """How many of the comparisons say so, and the clearest of those for and against."""
+        """How many of the comparisons say so, and the clearest differences for and against."""
         found, verdicts = {claim: each for claim, _, each in self._found}, self.verdicts
+        shown = {claim for claim, rule, _ in self._found if rule is larger}
         by = {word: [claim for claim, verdict in verdicts.items() if verdict == word] for word in VERDICTS}
         text = f"Comparisons behind this claim: {len(verdicts)}, of which {len(by[HOLDS])} speak for it, "
         text += f"{len(by[DOES_NOT])} against it, and {len(by[UNKNOWN])} can't tell."
         for word, name in ((HOLDS, "for"), (DOES_NOT, "against")):
-            if by[word]:
-                clear = min(by[word], key=lambda claim: found[claim].p)
+            if some := [claim for claim in by[word] if word == DOES_NOT or claim in shown]:
+                clear = min(some, key=lambda claim: found[claim].p)
                 text += f" Most clearly {name} it: {clear}, {found[clear]}."
         return text

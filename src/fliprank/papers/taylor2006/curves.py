@@ -12,7 +12,7 @@ from fliprank.models.base import Model
 from fliprank.papers.part import Finding, Setting, part
 from fliprank.papers.rules import Claims, alike, interval, larger
 from fliprank.papers.taylor2006.collections import MEASURE, Collection, generated, real_features, web
-from fliprank.papers.taylor2006.rankers import LineRest, curves, descent, line_search, parameters
+from fliprank.papers.taylor2006.rankers import LineRest, curves, descent, line_search, parameters, repeats_of
 
 __all__ = ["COLUMNS", "at_size", "curve_figure", "curve_rows", "settings_of"]
 
@@ -68,7 +68,7 @@ def few_and_many(data: Collection) -> dict[str, Ranker | Fitter]:
     "figure2",
     "NDCG by training size, number of parameters and method",
     needs=("stanford-web", "scifact"),
-    minutes=8,
+    minutes=10,
 )
 def figure2(setting: Setting) -> Finding:
     """All rankers on all collections that they can be trained on."""
@@ -174,7 +174,7 @@ def settings_of(setting: Setting, *data: Collection) -> dict[str, Any]:
     return {
         "measure": str(MEASURE),
         "seed": setting.seed,
-        "repeats": 1 if setting.quick else 2,
+        "repeats": repeats_of(setting),
         "descent": "taylor2006 on ranknet, rated and sampled unrated documents",
         "line_search": "line, all documents",
         "data": {each.name: each.told() | {"sizes": each.sizes, "sample": each.sample} for each in data},

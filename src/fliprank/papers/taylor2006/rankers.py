@@ -15,7 +15,17 @@ from fliprank.models.base import Model
 from fliprank.papers.part import Setting
 from fliprank.papers.taylor2006.collections import MEASURE, Collection
 
-__all__ = ["LineRest", "Precooked", "curve_of", "curves", "descent", "line_search", "parameters", "untuned"]
+__all__ = [
+    "LineRest",
+    "Precooked",
+    "curve_of",
+    "curves",
+    "descent",
+    "line_search",
+    "parameters",
+    "repeats_of",
+    "untuned",
+]
 
 ONE_RUN: dict[str, Any] = {"sweep": False, "restarts": 1}
 """The paper has one start and sweeps nothing."""
@@ -75,6 +85,11 @@ def parameters(data: Collection, model: Model) -> int:
     return len(model.prepared(data.rows, 0).params.free_names)
 
 
+def repeats_of(setting: Setting) -> int:
+    """How many draws of training queries a curve has; the paper has one."""
+    return 1 if setting.quick else 3
+
+
 _DRAWN: dict[tuple[Any, ...], LearningCurve] = {}
 """Curves that other parts drew in this process: Figure 2, Figure 3 and Table 1 share some."""
 
@@ -84,10 +99,10 @@ def curve_of(setting: Setting, data: Collection, name: str, fitter: Ranker | Fit
     key = (setting.quick, setting.seed, str(setting.data.get(data.name)), data.name, name, tuple(sizes))
     if key not in _DRAWN:
         setting.say(f"{data.name}: {name}")
-        repeats, place = 1 if setting.quick else 2, setting.cache / data.name
+        place = setting.cache / data.name
         _DRAWN[key] = fr.learning_curve(
-            {name: fitter}, data.rows, sizes, data.test, repeats=repeats, measure=MEASURE, seed=setting.seed,
-            checkpoint=place, progress=partial(_tell, setting, data.name),
+            {name: fitter}, data.rows, sizes, data.test, repeats=repeats_of(setting), measure=MEASURE,
+            seed=setting.seed, checkpoint=place, progress=partial(_tell, setting, data.name),
         )  # fmt: skip
     return _DRAWN[key]
 

@@ -2,6 +2,6 @@
 
 # In the order of the paper.
 # isort: off
-from fliprank.papers.taylor2008 import distributions, sweep, tables, discounts
+from fliprank.papers.taylor2008 import distributions, readings, sweep, tables, discounts
 
-__all__ = ["discounts", "distributions", "sweep", "tables"]
+__all__ = ["discounts", "distributions", "readings", "sweep", "tables"]
