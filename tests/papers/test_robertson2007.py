@@ -12,7 +12,7 @@ from fliprank.landscape import trajectory
 from fliprank.landscape.theorem import compare_optima
 from fliprank.models import Linear
 from fliprank.papers import PARTS, Finding, Setting
-from fliprank.papers.robertson2007.conditions import coinciding, twins
+from fliprank.papers.robertson2007.conditions import coinciding, meetings, twins
 from fliprank.papers.robertson2007.examples import WEIGHTS, _dominates, example_1, example_2, paths_1, ranks_1
 from fliprank.papers.robertson2007.optima import GRID, _described, _slopes, binary
 
@@ -135,6 +135,15 @@ def test_boundaries_that_coincide_are_counted_as_by_hand(rows: Candidates) -> No
                 normals.append(apart)
     alone = [all(np.cross(one, two).any() for two in normals if two is not one) for one in normals]
     assert coinciding(rows) == (len(normals), pytest.approx(100 * (1 - np.mean(alone))))
+
+
+def test_points_where_lines_meet_are_counted() -> None:
+    window = (-2.0, 2.0, -2.0, 2.0)
+    through_the_middle = [[1.0, 0, 0], [0, 1.0, 0], [1.0, -1.0, 0]]  # x = 0, y = 0, x = y
+    assert meetings(np.array(through_the_middle), window) == (0, 1)
+    beside = [[1.0, 0, -1.0]]  # x = 1: meets y = 0 and x = y, and is parallel to x = 0
+    assert meetings(np.array(through_the_middle + beside), window) == (2, 1)
+    assert meetings(np.array([*through_the_middle, [1.0, 0, -3.0]]), window) == (0, 1)  # outside the window
 
 
 def test_a_line_is_described_as_a_fine_grid_sees_it(rows: Candidates) -> None:

@@ -67,6 +67,16 @@ def test_a_part_is_written_once_and_again_only_if_something_changed(
     assert not list((out / ".cache").glob("nobody1999/*"))
 
 
+def test_a_part_sees_its_own_data_and_those_that_no_part_knows(
+    runs: list[Setting], folder: Path, tmp_path: Path
+) -> None:
+    [toy] = find_parts("nobody1999")
+    assert reproduce(toy, tmp_path, data_folder=folder)
+    assert not reproduce(toy, tmp_path, data={"mq2008": folder}, data_folder=folder)
+    assert reproduce(toy, tmp_path, data={"mine": folder}, data_folder=folder)
+    assert [sorted(each.data) for each in runs] == [["toy"], ["mine", "toy"]]
+
+
 def test_what_is_written_is_the_same_to_the_last_byte_wherever_data_lies(
     runs: list[Setting], folder: Path, tmp_path: Path
 ) -> None:

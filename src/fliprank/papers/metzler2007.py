@@ -204,8 +204,7 @@ def _finding(setting: Setting, names: list[str], cells: dict[tuple[str, str], Ce
         " uncorrected). Bpref needs documents that were judged not relevant.",
         "Test queries: " + ", ".join(f"{name} {count}" for name, count in queries.items()) + ".",
         "The cost is of raw scores, as printed: parameters of a language model also stretch its scores, and where"
-        " scores"
-        " are close together the cost of wrong pairs is small.",
+        " scores are close together the cost of wrong pairs is small.",
     ]
     if tied:
         named = ", ".join(f"{measure} on {name}" for measure, name in tied)
@@ -215,11 +214,9 @@ def _finding(setting: Setting, names: list[str], cells: dict[tuple[str, str], Ce
         ("measure", "estimate", *names),
         tuple(rows),
         "RankNet is never significantly better than direct search, and is significantly worse on two of four"
-        " collections"
-        " for MAP and BPREF, on one for P@10.",
+        " collections for MAP and BPREF, on one for P@10.",
         f"RankNet is significantly better on {len(better)} of {len(known)} cells and worse on {len(worse)} ({by});"
-        " direct"
-        f" search is significantly below the optimum on {len(far)}.",
+        f" direct search is significantly below the optimum on {len(far)}.",
         "does not hold" if better else "holds" if worse else "can't be told at this size",
         {
             "seed": setting.seed,

@@ -15,7 +15,7 @@ from typing import Any
 from fliprank import __version__
 from fliprank.data.files import StrPath, check_writable
 from fliprank.papers.data import find_data, fingerprint
-from fliprank.papers.part import Finding, Part, Setting
+from fliprank.papers.part import PARTS, Finding, Part, Setting
 from fliprank.papers.write import read_finding, write_finding
 
 __all__ = ["part_folder", "reproduce"]
@@ -32,8 +32,13 @@ def reproduce(
     force: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> bool:
-    """Run a part and write its folder. False if it was done before, at the same size, on the same data."""
-    paths = find_data(part.needs, data or {}, data_folder)
+    """Run a part and write its folder. False if it was done before, at the same size, on the same data.
+
+    A part sees the data sets that it needs, and those that no part knows: a person's own.
+    """
+    others = {name for each in PARTS.values() for name in each.needs} - set(part.needs)
+    given = {name: path for name, path in (data or {}).items() if name not in others}
+    paths = find_data(part.needs, given, data_folder)
     folder = part_folder(out, part)
     check_writable(folder, folder=True)
     prints = {name: fingerprint(paths[name]) for name in sorted(paths)}

@@ -126,11 +126,9 @@ def figure5(setting: Setting) -> Finding:
         ("label", "documents", "rise", "fall", "most ranks risen", "most ranks fallen"),
         tuple(rows),
         "For single queries pairs get better while nDCG gets worse: poor documents rise by over 1000 ranks, highly"
-        " relevant"
-        " ones fall by a few.",
+        " relevant ones fall by a few.",
         f"Of the query where they go apart most nDCG@10 goes from {values[0][0]:.3f} to {values[0][1]:.3f}, pairs in"
-        " the right"
-        f" order from {values[1][0]:.4f} to {values[1][1]:.4f}.",
+        f" the right order from {values[1][0]:.4f} to {values[1][1]:.4f}.",
         "holds" if opposed else "does not hold",
         scale.settings() | {"epochs": 2, "method": EPOCHS, "query": moves.query, "seed": setting.seed},
         lambda: _chart("moves_chart", moves, ("epoch 1", "epoch 2")),

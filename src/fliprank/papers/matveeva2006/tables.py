@@ -22,8 +22,7 @@ ADAM: dict[str, Any] = {"method": "adam"}
 """For reshuffled runs: L-BFGS does not see the order of queries."""
 READING = (
     "nDCG@10 with exponential gain on the test queries, ± half of its 95% interval. Gain: of the last stage over the"
-    " first,"
-    " with the p of a randomisation test. Lost: documents labelled 1 or more that are below each cut."
+    " first, with the p of a randomisation test. Lost: documents labelled 1 or more that are below each cut."
 )
 
 

@@ -129,8 +129,7 @@ def late_stages(setting: Setting) -> Finding:
         tuple(rows),
         "The last stage can lower nDCG of two-layer nets (4 and 8 hidden nodes in Table 2), insignificantly.",
         f"A net of {hidden} as in the paper changes by {first[4]:+.4f} at the last stage (p {first[5]:.2g});"
-        " significant"
-        f" losses: {'; '.join(sure) or 'none'}.",
+        f" significant losses: {'; '.join(sure) or 'none'}.",
         verdict if first[5] < 0.05 else "can't be told at this size",
         scale.settings() | {"hidden": hidden, "seed": setting.seed},
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fliprank.arrays import Floats
+from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
 from fliprank.experiment.training import train
 from fliprank.landscape import Leg, Regions, along_trail, score_regions, score_trajectory
@@ -20,7 +20,10 @@ from fliprank.papers.data import letor_folds, some_queries, stanford_web
 from fliprank.papers.part import Finding, Setting, part
 from fliprank.papers.robertson2007.optima import ALIKE, FIT, REACH, binary, fitted, lines_through, training_sets
 
-__all__ = ["coinciding", "twins"]
+__all__ = ["coinciding", "meetings", "twins"]
+
+MOST_PAIRS = 60
+"""Pairs of unlike label of a query that goes into a plane."""
 
 JITTER = (0.0, 1e-9, 1e-6, 1e-3, 1e-1)
 """Sizes of the random part of a score, in standard deviations of scores within a query."""
@@ -32,56 +35,65 @@ def theorem2(setting: Setting) -> Finding:
     planes, sizes = (1, (3,)) if setting.quick else (4, (4, 8, 12))
     given = next(training_sets(setting))[1]
     model, rng = fitted(given, setting.seed), np.random.default_rng(setting.seed)
-    rows, apart, total = [], 0, 0
-    first: Regions | None = None
+    rows, first = [], list[Regions]()
     for size in sizes:
         for plane in range(planes):
             setting.say(f"{size} queries, plane {plane + 1} of {planes}")
-            some = binary(given).select(np.sort(_with_relevant(given, size, rng)))
+            some = binary(given).select(np.sort(_few_pairs(given, size, rng)))
             u, v = (model.slope(some, direction) for direction in lines_through(model, 2, plane + setting.seed))
-            found = {
-                name: score_regions(model.score(some), u, v, some, name, (-REACH, REACH, -REACH, REACH))
-                for name in ALIKE
-            }
-            first = first or found["AP"]
-            optima = {name: {frozenset(each.cells.tolist()) for each in r.optima()} for name, r in found.items()}
-            every, shared = set.union(*optima.values()), set.intersection(*optima.values())
-            best = {frozenset(r.best()[0].cells.tolist()) for r in found.values()}
-            one = found["AP"]
-            rows.append((size, plane + 1, len(one.boundaries), len(one.cells), len(every), len(shared), len(best)))
-            apart, total = apart + len(every) - len(shared), total + len(every)
+            window = (-REACH, REACH, -REACH, REACH)
+            found = [score_regions(model.score(some), u, v, some, name, window) for name in ALIKE]
+            first = first or found[:1]
+            optima = [{frozenset(each.cells.tolist()) for each in regions.optima()} for regions in found]
+            best = {frozenset(regions.best()[0].cells.tolist()) for regions in found}
+            lines = found[0].boundaries
+            shape = (len(lines), int((np.diff(lines.begin) > 1).sum()), *meetings(lines.line, window))
+            rows.append((size, plane + 1, *shape, len(set.union(*optima)), len(set.intersection(*optima)), len(best)))
+    total, shared, crowded = (sum(row[i] for row in rows) for i in (6, 7, 5))
     return Finding(
         (
-            "queries",
-            "plane",
-            "flip boundaries",
-            "cells",
-            "regions of optimum",
-            "shared by all",
-            "different global ones",
+            *("queries", "plane", "flip boundaries", "of several pairs", "points of two", "points of more"),
+            *("regions of optimum", "shared by all", "different global ones"),
         ),
         tuple(rows),
-        "If no two flip boundaries coincide, and no multi-flip subspaces beyond those that must, measures that respond"
-        " to"
-        " the same flips share all local optima.",
-        f"{', '.join(ALIKE)} share {total - apart:,} of their {total:,} regions of optimum in {len(rows)} planes.",
-        "holds" if total and not apart else "does not hold",
+        "If no two flip boundaries coincide, and no multi-flip subspaces but those that must, measures that respond"
+        " to the same flips share all local optima.",
+        f"{', '.join(ALIKE)} share {shared:,} of their {total:,} regions of optimum in {len(rows)} planes, in which"
+        f" {crowded:,} points are on more than two boundaries.",
+        "holds" if shared == total > 0 else "does not hold",
         {"data": "mq2008 Fold1", "labels": "binary: above 0", "sizes": list(sizes), "reach": REACH, **FIT},
-        lambda: _plane_chart(first),
+        lambda: _plane_chart(first[0]),
+        (
+            "Boundaries are of documents of unlike label. With binary labels no three of them must meet in a point:"
+            " where d1/d2 and d2/d3 do, d1 and d3 are alike. Queries have at most 60 pairs of unlike label.",
+        ),
     )
 
 
-def _with_relevant(rows: Candidates, size: int, rng: np.random.Generator) -> Any:
-    """Queries that have documents of both kinds."""
-    owner, labels = rows.query_of_rows(), np.nan_to_num(rows.labels) > 0
-    relevant = np.bincount(owner, labels, rows.queries)
-    return rng.choice(np.flatnonzero((relevant > 0) & (relevant < np.diff(rows.offsets))), size, replace=False)
+def meetings(lines: Floats, window: tuple[float, float, float, float]) -> tuple[int, int]:
+    """The points of a window where two lines a x + b y + c = 0 meet, and those where three or more do."""
+    one, two = np.triu_indices(len(lines), 1)
+    (a, b, c), (d, e, f) = lines[one].T, lines[two].T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x, y = (b * f - c * e) / (a * e - b * d), (c * d - a * f) / (a * e - b * d)
+    left, right, bottom, top = window
+    within = (x > left) & (x < right) & (y > bottom) & (y < top)
+    points = np.column_stack([x, y])[within].round(9) + 0.0
+    _, pairs = np.unique(points, axis=0, return_counts=True)
+    return int((pairs == 1).sum()), int((pairs > 1).sum())
 
 
-def _plane_chart(found: Regions | None) -> Any:
+def _few_pairs(rows: Candidates, size: int, rng: np.random.Generator) -> Ints:
+    """Queries that have documents of both kinds, and not too many of them for all cells of a plane."""
+    relevant = np.bincount(rows.query_of_rows(), np.nan_to_num(rows.labels) > 0, rows.queries)
+    pairs = relevant * (rows.sizes - relevant)
+    return rng.choice(np.flatnonzero((pairs > 0) & (pairs <= MOST_PAIRS)), size, replace=False)
+
+
+def _plane_chart(found: Regions) -> Any:
     from fliprank.report.planes import regions_chart
 
-    return regions_chart(found, ("direction 1", "direction 2")) if found is not None else None
+    return regions_chart(found, ("direction 1", "direction 2"))
 
 
 @part(
@@ -104,7 +116,7 @@ def assumptions(setting: Setting) -> Finding:
     for name, given, model in cases:
         setting.say(name)
         alike, parted = twins(model, given, setting.seed)
-        planes = coinciding(given) if model.kind == "linear" else (0, float("nan"))
+        planes = coinciding(given) if model.kind == "linear" else (float("nan"), float("nan"))
         rows.append((name, given.queries, len(given), 100 * alike / len(given), parted, *planes))
     linear = rows[-1]
     return Finding(
@@ -119,19 +131,16 @@ def assumptions(setting: Setting) -> Finding:
         ),
         tuple(rows),
         "Documents that share all features, so that their flips coincide, are conceivable with BM25, but functions of"
-        " many"
-        " features render them less and less probable.",
+        " many features render them less and less probable.",
         f"{rows[0][3]:.1f}% of documents have a twin under BM25, {linear[3]:.1f}% under 46 features; {linear[6]:.1f}%"
-        " of"
-        f" {linear[5]:,} boundaries of the linear function coincide with another.",
+        f" of {linear[5]:,.0f} boundaries of the linear function coincide with another.",
         "holds" if linear[3] < rows[0][3] else "does not hold",
         {"data": ["mq2008 Fold1", "stanford-web 2014-train"], "queries": few if setting.quick else "all"},
         notes=(
             "Twins: documents of a query whose scores are equal for random parameters. Unlike: pairs that no parameters"
             " part.",
             "Boundaries: of documents of unlike label. They coincide if the differences of features are parallel to"
-            " five"
-            " digits, within a query or between two.",
+            " five digits, within a query or between two.",
         ),
     )
 
@@ -191,12 +200,10 @@ def jitter(setting: Setting) -> Finding:
         ("jitter", "% of lines with one flip at a time", "optima", "not shared", "best AP, mean of lines"),
         tuple(rows),
         "A small random addition to each score makes the theorem true almost everywhere, and can be as small as one"
-        " likes"
-        " and so affect nothing else.",
+        " likes and so affect nothing else.",
         f"Without it {before[3]} of {before[2]:,} optima are not shared, and {before[1]:.0f}% of the lines meet one"
-        " flip at a"
-        f" time; with 1e-06 of the spread {small[3]} of {small[2]:,}, and {small[1]:.0f}%. The best AP goes from"
-        f" {before[4]:.4f} to {small[4]:.4f}.",
+        f" flip at a time; with 1e-06 of the spread {small[3]} of {small[2]:,}, and {small[1]:.0f}%. The best AP goes"
+        f" from {before[4]:.4f} to {small[4]:.4f}.",
         "holds" if all(row[3] == 0 for row in rows[1:]) and unchanged else "does not hold",
         {"data": "mq2008 Fold1", "labels": "binary: above 0", "lines": len(numbers), "seed": setting.seed, **FIT},
         notes=(
@@ -224,9 +231,8 @@ def epochs(setting: Setting) -> Finding:
         ("epoch", "before", "after", "good flips", "bad flips", "gained", "lost"),
         rows,
         "Practical optimisers move in discrete steps that involve many flips, of which the measure shows the sum only.",
-        f"{len(legs)} epochs made {good:,} good and {bad:,} bad flips: {gained:+.4f} and {lost:+.4f} of AP for a change"
-        " of"
-        f" {legs[-1].after - legs[0].before:+.4f}.",
+        f"{len(legs)} epochs made {good:,} good and {bad:,} bad flips: {gained:+.4f} and {lost:+.4f} of AP for a"
+        f" change of {legs[-1].after - legs[0].before:+.4f}.",
         "holds" if many else "does not hold",
         {"data": "mq2008 Fold1", "queries": given.queries, "measure": "AP", "seed": setting.seed, **FIT},
     )

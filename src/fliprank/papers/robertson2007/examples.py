@@ -118,8 +118,7 @@ def figure2(setting: Setting) -> Finding:
         ("measure", "local optima", "best", "at weight", "rank of a", "rank of b", "width"),
         tuple(rows),
         "AP and NDCG(1) are best at about 0.8, NDCG(3) and NDCG(10) at about 2; there are 7 or 8 local optima, which"
-        " all"
-        " share but for the one flip of a and b between 2.5 and 3.",
+        " all share but for the one flip of a and b between 2.5 and 3.",
         f"AP is best at {rows[0][3]:.2f}, NDCG(10) at {rows[3][3]:.2f}; {rows[0][1]} and {rows[3][1]} local optima; the"
         f" only flip on which they disagree is at {', '.join(f'{x:.2f}' for x in only)}.",
         "holds" if holds else "does not hold",
@@ -148,9 +147,8 @@ def example1(setting: Setting) -> Finding:
         ("weight", "rank of a", "rank of b", "better in every way", "best for"),
         tuple(rows),
         "A sensible measure could be found or invented to promote any one of the 8 local optima to global status.",
-        f"{free} of {len(rows)} can be with our features. From the others good flips alone lead to what holds elsewhere"
-        " on"
-        " the line, so every measure that rewards good flips only likes that at least as much.",
+        f"{free} of {len(rows)} can be with our features. From the others good flips alone lead to what holds"
+        " elsewhere on the line, so every measure that rewards good flips only likes that at least as much.",
         "holds" if free == len(rows) else "does not hold",
         {"seed": SEED, "weights": list(WEIGHTS), "measures": list(best)},
         notes=(MADE, "An optimum that nothing dominates is best for the measure that is 1 there and above, else 0."),
@@ -188,8 +186,7 @@ def figure3(setting: Setting) -> Finding:
         ("ranking", "AP", "area"),
         tuple(rows),
         "In a plane of two parameters of a linear model the flip boundaries of four documents are straight lines,"
-        " within"
-        " whose regions the ranking does not change.",
+        " within whose regions the ranking does not change.",
         f"{len(lines)} boundaries ({'; '.join(lines)}) make {len(rows)} cells, each with a ranking of its own.",
         "holds" if len(lines) == 6 and len(set(rankings)) == len(rankings) else "does not hold",
         {"window": list(WINDOW)},
