@@ -159,3 +159,16 @@ def test_a_curve_is_the_same_when_drawn_again(tmp_path: Path) -> None:
 )
 def test_far_cheaper_means_everywhere(ratios: tuple[float, ...], verdict: str) -> None:
     assert _verdict(dict(zip("ab", ratios, strict=True))) == verdict
+
+
+@needs_data
+def test_costs_are_those_of_the_fits_and_are_kept_with_their_seconds(tmp_path: Path) -> None:
+    setting = quick(tmp_path, ["stanford-web"])
+    found = PARTS["taylor2006", "section5"].run(setting)
+    data = generated(setting)
+    rows, valid = data.rows.select(np.arange(16)), data.rows.select(np.arange(56, 60))
+    fit = fr.train(data.nine, rows, valid, method="line", measure=MEASURE, sweep=False, restarts=1)
+    [row] = [row for row in found.rows if row[:3] == ("generated", 9, 16)]
+    assert (row[4], row[7]) == (fit.documents_scored, len(fit.trail) - 1)
+    assert row[5] == row[4] / row[3]
+    assert PARTS["taylor2006", "section5"].run(setting).rows == found.rows

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import fliprank as fr
-from fliprank.data.candidates import Candidates
 from fliprank.experiment.learning_curve import Ranker
 from fliprank.models.base import Model
-from fliprank.optimize.fit import Fit
+from fliprank.papers.checkpoint import kept
 from fliprank.papers.part import Finding, Setting, Verdict, part
 from fliprank.papers.taylor2006.collections import MEASURE, Collection, generated, web
 from fliprank.papers.taylor2006.curves import settings_of
@@ -28,18 +28,18 @@ def section5(setting: Setting) -> Finding:
     for data in every:
         for model, sizes, options in _compared(setting, data):
             count = parameters(data, model)
-            _fit(descent(data, model), *_drawn(data, 16), setting)  # compiles what is compiled once
+            _cost(setting, data, descent(data, model), 16)  # compiles what is compiled once
             for size in sizes:
-                setting.say(f"{data.name}: cost of {count} parameters, {size} queries")
-                ways = (descent(data, model), line_search(model, **options))
-                (one, seconds), (other, longer) = (_fit(way, *_drawn(data, size), setting) for way in ways)
-                ratio = other.documents_scored / one.documents_scored
-                ratios[f"{data.name}, {count} parameters, {size} queries"] = ratio
-                scored, epochs = (
-                    (one.documents_scored, other.documents_scored),
-                    (len(one.trail) - 1, len(other.trail) - 1),
+                where = f"{data.name}, {count} parameters, {size} queries"
+                ways = {"descent": descent(data, model), "line search": line_search(model, **options)}
+                one, other = (
+                    kept(setting, f"{where}: {name}", partial(_cost, setting, data, way, size))
+                    for name, way in ways.items()
                 )
-                rows.append((data.name, count, size, *scored, ratio, *epochs, seconds, longer, longer / seconds))
+                ratios[where] = other[0] / one[0]
+                scored, epochs, seconds = zip(one, other, strict=True)
+                row = (*scored, ratios[where], *epochs, *seconds, seconds[1] / seconds[0])
+                rows.append((data.name, count, size, *row))
     lowest, highest = (pick(ratios, key=lambda each: ratios[each]) for pick in (min, max))
     return Finding(
         ("data", "parameters", "training queries", "scored by descent", "scored by line search", "ratio",
@@ -75,15 +75,11 @@ def _verdict(ratios: dict[str, float]) -> Verdict:
     return "does not hold" if all(ratio <= FAR for ratio in ratios.values()) else "can't be told at this size"
 
 
-def _drawn(data: Collection, size: int) -> tuple[Candidates, Candidates]:
-    """The first training queries, and a quarter as many for validation."""
+def _cost(setting: Setting, data: Collection, ranker: Ranker, size: int) -> tuple[int, int, float]:
+    """Documents scored, epochs and seconds of a fit to the first training queries, with a quarter for validation."""
     held = max(1, size // 4)
-    return data.rows.select(np.arange(size)), data.rows.select(np.arange(data.rows.queries - held, data.rows.queries))
-
-
-def _fit(ranker: Ranker, rows: Candidates, valid: Candidates, setting: Setting) -> tuple[Fit, float]:
-    """One fit, and the seconds that it took."""
+    rows, valid = data.rows.select(np.arange(size)), data.rows.select(np.arange(-held, 0) + data.rows.queries)
+    how: dict[str, Any] = {"method": ranker.method, "objective": ranker.objective, **ranker.options}
     began = time.perf_counter()
-    how = {"method": ranker.method, "objective": ranker.objective, **ranker.options}
     fit = fr.train(ranker.model, rows, valid, measure=MEASURE, seed=setting.seed, jobs=1, **how)
-    return fit, time.perf_counter() - began
+    return fit.documents_scored, len(fit.trail) - 1, time.perf_counter() - began
