@@ -114,10 +114,10 @@ class Claims:
     """Comparisons that a paper's claim implies, each with the rule that it is judged by.
 
     >>> claims = Claims()
-    >>> claims.add("a less b", larger, [0.5, 0.6, 0.8, 0.7], [0.4, 0.5, 0.6, 0.6])
-    >>> claims.add("a less c", alike, [0.5, 0.6, 0.8, 0.7], [0.5, 0.6, 0.8, 0.7])
+    >>> first = claims.add("a less b", larger, [0.5, 0.6, 0.8, 0.7], [0.4, 0.5, 0.6, 0.6])
+    >>> other = claims.add("a less c", alike, [0.5, 0.6, 0.8, 0.7], [0.5, 0.6, 0.8, 0.7])
     >>> claims.verdict, claims.notes[0]
-    ('holds', 'a less b: +0.1250 (p 0.0154; 0.0307 by Holm): holds')
+    ('holds', 'a less b: +0.1250 (p 0.0154; 0.0308 by Holm): holds')
     """
 
     def __init__(self) -> None:
