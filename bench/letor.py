@@ -65,9 +65,11 @@ def parse_row(name: str, path: Path, repeats: int) -> Row:
 
 def cache_row(name: str, path: Path, repeats: int) -> Row:
     from fliprank.data.letor import read_letor
+    from fliprank.data.store import cache_path
 
     def first() -> None:
-        path.with_name(f".{path.name}.fliprank-cache").unlink(missing_ok=True)
+        if (cache := cache_path(path)) is not None:
+            cache.unlink(missing_ok=True)
         read_letor(path)
 
     slow, quick = fastest(repeats, first, lambda: read_letor(path))

@@ -21,7 +21,7 @@ from hypothesis.extra import numpy as hnp
 
 from fliprank.data import letor, store
 from fliprank.data.letor import read_letor
-from fliprank.data.store import read_arrays, write_arrays
+from fliprank.data.store import cache_path, read_arrays, write_arrays
 from fliprank.errors import InputError
 
 TEXT = "".join(f"{r % 3} qid:{r // 4} 1:{r}.5 2:{r * r} #docid = d{r}\n" for r in range(40))
@@ -130,14 +130,18 @@ def counted_parses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
-    path = tmp_path / "rows.txt"
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = tmp_path / "data" / "rows.txt"
+    path.parent.mkdir()
     path.write_text(TEXT)
     return path
 
 
 def cache_of(path: Path) -> Path:
-    return path.with_name(f".{path.name}.fliprank-cache")
+    cache = cache_path(path)
+    assert cache is not None
+    return cache
 
 
 def age(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,16 +192,50 @@ def test_changed_content_of_the_same_size_and_time_is_noticed(
     assert read_letor(source).labels[0] == 4
 
 
-def test_a_touched_or_copied_file_keeps_its_cache(
+def test_a_file_that_is_touched_linked_or_named_otherwise_keeps_its_cache(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read_letor(source)
     source.touch()
+    (tmp_path / "link").symlink_to(source)
+    monkeypatch.chdir(tmp_path)
     with counted_parses(monkeypatch) as parsed:
-        read_letor(source)
-        shutil.copytree(tmp_path, tmp_path / "copy")
-        read_letor(tmp_path / "copy" / "rows.txt")
+        for path in (source, tmp_path / "link", Path("data/../data/rows.txt")):
+            assert len(read_letor(path)) == 40
     assert parsed == []
+
+
+def test_nothing_is_written_beside_the_data(source: Path, tmp_path: Path) -> None:
+    read_letor(source)
+    assert [path.name for path in source.parent.iterdir()] == ["rows.txt"]
+    assert list((tmp_path / "cache" / "fliprank").iterdir()) == [cache_of(source)]
+    assert (tmp_path / "cache" / "fliprank").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("given", [None, "", "not/absolute"])
+def test_without_a_cache_folder_that_counts_it_is_in_the_home(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str | None
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    if given is None:
+        monkeypatch.delenv("XDG_CACHE_HOME")
+    else:
+        monkeypatch.setenv("XDG_CACHE_HOME", given)
+    read_letor(source)
+    assert list((tmp_path / "home" / ".cache" / "fliprank").iterdir()) == [cache_of(source)]
+
+
+def test_caches_of_files_that_are_gone_and_damaged_ones_are_removed(source: Path) -> None:
+    other, third = source.with_name("other.txt"), source.with_name("third.txt")
+    for path in (other, third):
+        shutil.copy(source, path)
+        read_letor(path)
+    folder = cache_of(source).parent
+    (folder / "damaged.rows").write_bytes(b"fliprank")
+    (folder / "notes.txt").write_text("not ours")
+    other.unlink()
+    read_letor(source)
+    assert {path.name for path in folder.iterdir()} == {cache_of(source).name, cache_of(third).name, "notes.txt"}
 
 
 def test_other_options_are_not_answered_from_the_cache(source: Path) -> None:
@@ -300,10 +338,15 @@ def no_right_to_write(folder: Path) -> Iterator[None]:
         folder.chmod(0o755)
 
 
-def test_in_a_folder_that_can_not_be_written_to_there_is_silently_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_a_device", [False, True])
+def test_in_a_folder_that_can_not_be_written_to_there_is_silently_no_cache(
+    monkeypatch: pytest.MonkeyPatch, is_a_device: bool
+) -> None:
     with tempfile.TemporaryDirectory() as name:  # not tmp_path, whose parents only their owner may enter
         source = Path(name) / "rows.txt"
         source.write_text(TEXT)
+        cache = Path(name) if not is_a_device else Path("/dev/null")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
         with no_right_to_write(Path(name)), counted_parses(monkeypatch) as parsed:
             assert len(read_letor(source)) == 40
             assert len(read_letor(source)) == 40
@@ -314,7 +357,7 @@ def test_in_a_folder_that_can_not_be_written_to_there_is_silently_no_cache(monke
 def test_where_the_cache_can_not_be_put_in_place_nothing_is_left_behind(source: Path) -> None:
     (cache_of(source) / "occupied").mkdir(parents=True)
     assert len(read_letor(source)) == 40
-    assert sorted(path.name for path in source.parent.iterdir()) == [cache_of(source).name, "rows.txt"]
+    assert [path.name for path in cache_of(source).parent.iterdir()] == [cache_of(source).name]
 
 
 def test_a_file_that_changes_while_it_is_parsed_is_not_cached(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

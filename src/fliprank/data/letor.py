@@ -3,7 +3,8 @@
 The label -1 stands for "not judged", as in LETOR's semi-supervised files and in what `write_letor` writes.
 
 Read in chunks of whole lines, whose rows are parsed in parallel straight into the one float32 matrix; that matrix grows
-in place, so little more than it is ever held. What was parsed is kept beside the file and memory-mapped the next time.
+in place, so little more than it is ever held. What was parsed is kept in the user's cache folder and memory-mapped the
+next time.
 
 >>> import tempfile, pathlib
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.txt"

@@ -1,8 +1,8 @@
 """Arrays in a file: a checked JSON header, then raw little-endian arrays that are memory-mapped, not read.
 
-`write_arrays` and `read_arrays` are the container; `cached` keeps the candidates of a slow format in one, beside their
-file, and trusts it for as long as the content of that file is what it was. Nothing in such a file is executed (no
-pickle), and no size in it is believed before it is checked against the length of the file.
+`write_arrays` and `read_arrays` are the container; `cached` keeps the candidates of a slow format in one, in the user's
+cache folder, and trusts it for as long as the content of their file is what it was. Nothing in such a file is executed
+(no pickle), and no size in it is believed before it is checked against the length of the file.
 
 >>> import tempfile, pathlib
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "squares"
@@ -34,7 +34,7 @@ from fliprank.data.files import StrPath, atomic_write
 from fliprank.data.ids import Ids
 from fliprank.errors import InputError
 
-__all__ = ["cached", "content_digest", "read_arrays", "write_arrays"]
+__all__ = ["cache_path", "cached", "content_digest", "read_arrays", "write_arrays"]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -131,10 +131,10 @@ def _aligned(position: int) -> int:
 
 
 def cached(source: Path, key: str, parse: Callable[[], tuple[Candidates, str]]) -> tuple[Candidates, str]:
-    """The candidates that `parse` makes of `source`, and its note: from the cache beside it if that is up to date.
+    """The candidates that `parse` makes of `source`, and its note: from the cache if that is up to date.
 
-    `key` tells apart what different options make of one file; only the last one is kept. If the folder can't be
-    written to, or the source changes while it is parsed, no cache is written.
+    `key` tells apart what different options make of one file; only the last one is kept. If there is no cache folder
+    that can be written to, or the source changes while it is parsed, no cache is written.
     """
     try:
         if (found := _load(source, key)) is not None:
@@ -164,7 +164,9 @@ def _load(source: Path, key: str) -> tuple[Candidates, str] | None:
     The cache's own time of change is `written`: one that was edited since is not trusted. The source is hashed again
     only if its signature differs, or says too little because the source was fresh when the cache was written.
     """
-    path = _cache_path(source)
+    path = cache_path(source)
+    if path is None:
+        return None
     stamp, arrays = read_arrays(path)
     signed, digest, note = _signature(source), stamp["digest"], stamp["note"]
     if (
@@ -183,17 +185,44 @@ def _load(source: Path, key: str) -> tuple[Candidates, str] | None:
 
 
 def _save(source: Path, stamp: dict[str, Any], arrays: Arrays) -> None:
-    path, now = _cache_path(source), _clock()
+    path, now = cache_path(source), _clock()
+    if path is None:
+        return
     try:
         if _signature(source) == stamp["signature"]:
-            write_arrays(path, {**stamp, "written": now}, arrays)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _drop_orphans(path.parent)
+            write_arrays(path, {**stamp, "source": os.path.realpath(source), "written": now}, arrays)
             os.utime(path, ns=(now, now))
     except OSError:
         pass
 
 
-def _cache_path(source: Path) -> Path:
-    return source.with_name(f".{source.name}.fliprank-cache")
+def cache_path(source: StrPath) -> Path | None:
+    """Where the rows of `source` are cached: under a name made of its absolute path, in `$XDG_CACHE_HOME/fliprank`.
+
+    Without that variable in `~/.cache/fliprank`; None where there is no home either.
+    """
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():  # the XDG specification: other paths are to be ignored
+        try:
+            base = Path.home() / ".cache"
+        except RuntimeError:
+            return None
+    name = hashlib.blake2b(os.fsencode(os.path.realpath(source)), digest_size=16).hexdigest()
+    return base / "fliprank" / f"{name}.rows"
+
+
+def _drop_orphans(folder: Path) -> None:
+    """Remove the caches of files that are gone: nobody would ever ask for them again."""
+    for path in folder.glob("*.rows"):
+        try:
+            source = read_arrays(path)[0]["source"]
+            gone = not os.path.lexists(source)
+        except (InputError, KeyError, TypeError, ValueError):
+            gone = True  # damaged
+        if gone and path.is_file():
+            path.unlink(missing_ok=True)
 
 
 def _signature(source: Path) -> list[int]:
