@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -34,6 +37,19 @@ def jsonl(records: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
+TABLES = {"csv": ",", "semicolons.csv": ";", "tsv": "\t", "csv.gz": ","}
+
+
+def table(records: list[dict[str, Any]], kind: str) -> bytes:
+    """As Excel writes it: a byte order mark, CRLF, quotes where they must be."""
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=TABLES[kind])
+    writer.writerow(records[0])
+    writer.writerows(record.values() for record in records)
+    raw = ("\ufeff" + text.getvalue()).encode()
+    return gzip.compress(raw) if kind.endswith(".gz") else raw
+
+
 def write_kind(folder: Path, kind: str) -> Any:
     path = folder / kind
     if kind == "jsonl":
@@ -49,6 +65,8 @@ def write_kind(folder: Path, kind: str) -> Any:
         pl.DataFrame(PAGES).write_parquet(path)
     elif kind == "trec":
         path.write_text(TREC)
+    elif kind in TABLES:
+        path.write_bytes(table(PAGES, kind))
     elif kind == "files":
         for i, page in enumerate(PAGES):
             (folder / f"{i}.jsonl").write_text(jsonl([page]))
@@ -60,7 +78,7 @@ def write_kind(folder: Path, kind: str) -> Any:
     return path
 
 
-KINDS = ["jsonl", "bom", "jsonl.gz", "beir", "parquet", "trec", "files", "frame", "mappings"]
+KINDS = ["jsonl", "bom", "jsonl.gz", "beir", "parquet", "trec", "files", "frame", "mappings", *TABLES]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -115,6 +133,70 @@ def test_fields_that_come_late_or_are_missing_are_empty_elsewhere(
     with pytest.raises(InputError, match="'n' was a number so far, and is text"):
         Index.build([{"_id": 1, "n": 3, "t": "x"}, {"_id": 2, "n": "three", "t": "x"}])
     assert Index.build([{"_id": 1, "n": 3}, {"_id": 2, "n": "three"}], fields=["n"]).terms.tolist() == ["3", "three"]
+
+
+def test_a_table_gives_text_numbers_and_dates_as_json_does(tmp_path: Path) -> None:
+    rows = [
+        ("sku", "doc_id", "title", "price", "released", ""),
+        ("007", "b", "Red shoes", "9.50", "2021-03-04", "0"),
+        ("008", "a", "Blue", "", "2020-12-31", "1"),
+    ]
+    (tmp_path / "t.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    index = Index.build(tmp_path / "t.tsv")
+    assert index.docids.tolist() == ["b", "a"]
+    assert index.fields == ("title",)
+    np.testing.assert_equal(index.columns["price"], [9.5, np.nan])
+    assert index.columns["released_day"][0] - index.columns["released_day"][1] == 63
+    assert "" not in index.columns
+    named = Index.build(tmp_path / "t.tsv", fields=["title", "sku"])
+    assert named.terms.tolist() == ["007", "008", "blue", "red", "shoe"]  # as written, not as a number
+    np.testing.assert_equal(named.columns["price"], [9.5, np.nan])
+
+
+LONG = "very " * 40_000
+
+BROKEN_TABLES = {
+    "no id": (",x,y\n", "line 5: no id"),
+    "a cell too many": ("d3,x,y,z\n", "line 5: expected 3 cells, found 4"),
+    "a cell too few": ("d3,x\n", "line 5: expected 3 cells, found 2"),
+    "an open quote": ('d3,"x,y\nd4,x,y\n', "line 5: broken table"),
+    "text after a quote": ('d3,"x" y,z\n', "line 5: broken table"),
+    "an id that was there": ("d2,x,y\n", "line 5: the id 'd2' occurs twice"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN_TABLES)
+def test_a_broken_record_is_named_by_the_line_on_which_it_begins(tmp_path: Path, what: str) -> None:
+    record, message = BROKEN_TABLES[what]
+    (tmp_path / "t.csv").write_text(f'id,title,text\nd1,"a\nb",{LONG}\nd2,c,d\n' + record)
+    with pytest.raises(InputError, match=r"t\.csv, " + message):
+        Index.build(tmp_path / "t.csv")
+
+
+def test_a_table_without_an_id_says_what_its_header_is(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("name,text\nx,y\n")
+    with pytest.raises(InputError, match=r"t\.csv, line 1: no header line with an id .*first line is 'name,text'"):
+        Index.build(tmp_path / "t.csv")
+    (tmp_path / "u.csv").write_text("id,text,text\nx,y,z\n")
+    with pytest.raises(InputError, match=r"u\.csv, line 1: two columns are called 'text'"):
+        Index.build(tmp_path / "u.csv")
+
+
+def test_a_real_catalogue_as_csv_gives_the_index_that_its_json_lines_give(tmp_path: Path) -> None:
+    source = DATA / "icecat" / "corpus.jsonl.gz"
+    if not source.is_file():
+        pytest.skip(f"no {source}")
+    with gzip.open(source, "rt") as file:
+        records = [json.loads(line) for line, _ in zip(file, range(3000), strict=False)]
+    names = ["_id", "name", "title", "text", "supplier"]
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, names, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(records)
+    index, wanted = Index.build(tmp_path / "t.csv", fields=names[1:]), Index.build(records, fields=names[1:])
+    assert index.docids == wanted.docids
+    assert index.terms == wanted.terms
+    assert index.tokens.tolist() == wanted.tokens.tolist()
 
 
 BROKEN = {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Anchors", "Docs", "Fields", "IndexOptions", "Links", "Stemmer", "Stopwords", "index_in"]
 
-Docs = Annotated[Path | None, typer.Option(help="Documents: JSON lines, Parquet or TREC; plain or .gz.")]
+Docs = Annotated[Path | None, typer.Option(help="Documents: JSON lines, CSV, TSV, Parquet or TREC; plain or .gz.")]
 Fields = Annotated[str | None, typer.Option(help="Fields of the documents, such as title,body,anchor.")]
 Anchors = Annotated[Path | None, typer.Option(help="Link texts (target, text), for the field anchor.")]
 Links = Annotated[Path | None, typer.Option(help="Links (source, target), for the column pagerank.")]

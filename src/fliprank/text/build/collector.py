@@ -82,7 +82,8 @@ class Collector:
             both = {**batch.numbers, **batch.texts}
             texts = {name: both[name].cast(pl.String) for name in self.wanted if name in both}
             others = {name: column for name, column in batch.texts.items() if name not in texts}
-            numbers |= {name: days for name, days in self._by_default(others)[1].items() if name.endswith(DAYS)}
+            parsed = self._by_default(others)[1]
+            numbers |= {name: column for name, column in parsed.items() if name.endswith(DAYS) or not batch.typed}
         else:
             texts, parsed = self._by_default(batch.texts)
             texts |= {name: c.cast(pl.String) for name, c in batch.numbers.items() if name in self.chunks}

@@ -1,4 +1,4 @@
-"""Documents of any kind, in batches of columns: JSON lines, BEIR folders, Parquet, TREC files, frames, mappings.
+"""Documents of any kind, in batches of columns: JSON lines, CSV, TSV, BEIR folders, Parquet, TREC, frames, mappings.
 
 The kind of a file is detected from its content. Errors name file and line: if polars can't parse a batch of JSON lines,
 they are read again one by one to find the broken one. Text (also lists of strings, and text in a nested object, as
@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -23,7 +24,8 @@ import polars as pl
 
 from fliprank.data.beir import strict_json
 from fliprank.data.files import StrPath, open_bytes, read_chunks, resolve
-from fliprank.errors import InputError
+from fliprank.data.tables import header_of, open_table
+from fliprank.errors import InputError, printable
 from fliprank.text.build.trec_documents import read_trec
 
 __all__ = ["IDS", "Batch", "Source", "line_of", "read_documents"]
@@ -43,7 +45,8 @@ _HINT = 'a line is a JSON object such as {"_id": "d1", "title": "...", "text": "
 class Batch:
     """Some documents: ids, text per field, numbers per column, lists of links; `first` counts from 0 in its file.
 
-    `others` are the names of values that are neither text nor numbers nor links.
+    `others` are the names of values that are neither text nor numbers nor links. In a table all cells are strings: it
+    is not `typed`, and what looks like a number may be one.
     """
 
     ids: pl.Series
@@ -53,6 +56,7 @@ class Batch:
     path: Path | None
     first: int
     others: tuple[str, ...] = ()
+    typed: bool = True
 
 
 def read_documents(source: Source) -> Iterator[Batch]:
@@ -72,8 +76,11 @@ def read_documents(source: Source) -> Iterator[Batch]:
 
 
 def line_of(path: Path, number: int) -> int | None:
-    """The line (from 1) of the document `number` (from 0) of a file of JSON lines; None for other files."""
-    if _kind(path) != "json":
+    """The line (from 1) of the document `number` (from 0) of a file of JSON lines or a table; None for other files."""
+    kind = _kind(path)
+    if kind == "table":
+        return next(islice(open_table(path, known=IDS).records(), number, None))[0]
+    if kind != "json":
         return None
     line = 0
     for chunk in read_chunks(path):
@@ -88,21 +95,28 @@ def line_of(path: Path, number: int) -> int | None:
 def _read_file(given: Path) -> Iterator[Batch]:
     path = resolve(given / "corpus.jsonl" if given.is_dir() else given)
     kind = _kind(path)
-    frames = {"json": _json_frames, "trec": _trec_frames, "parquet": _parquet_frames}[kind](path)
-    yield from _numbered(frames, path)
+    kinds = {"json": _json_frames, "trec": _trec_frames, "parquet": _parquet_frames, "table": _table_frames}
+    for batch in _numbered(kinds[kind](path), path):
+        yield replace(batch, typed=kind != "table")
 
 
 def _kind(path: Path) -> str:
     with open_bytes(path) as file:
-        start = file.read(1 << 12)
-    start = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+        given = file.read(1 << 16)
+    first, start = given.partition(b"\n")[0], given.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"PAR1"):
         return "parquet"
     if start.startswith(b"{"):
         return "json"
     if start[:5].upper().startswith((b"<DOC>", b"<DOC ")):
         return "trec"
-    hint = "JSON lines, Parquet, or TREC's <DOC><DOCNO>... are detected from the content"
+    if header_of(first, IDS) is not None:
+        return "table"
+    if re.search(r"\.[ct]sv(\.gz)?$", path.name, re.IGNORECASE):
+        line = printable(first.decode(errors="replace").strip())
+        hint = f"one of the columns is called {', '.join(IDS[:-1])} or {IDS[-1]}; the first line is {line[:200]!r}"
+        raise InputError("no header line with an id", path=path, line=1, hint=hint)
+    hint = "JSON lines, CSV or TSV with a header, Parquet, or TREC's <DOC><DOCNO>... are detected from the content"
     raise InputError("not a file of documents" if start else "the file is empty", path=path, hint=hint)
 
 
@@ -158,6 +172,18 @@ def _bad_ids(frame: pl.DataFrame) -> bool:
         or ids.has_nulls()
         or bool((ids.cast(pl.String) == "").any())
     )
+
+
+def _table_frames(path: Path) -> Iterator[pl.DataFrame]:
+    """Cells are strings; empty ones are null. Columns without a name are left out."""
+    table = open_table(path, known=IDS)
+    records, key = table.records(), next(table.header.index(name) for name in IDS if name in table.header)
+    while some := list(islice(records, BATCH)):
+        if bad := next((line for line, cells in some if not cells[key].strip()), None):
+            raise InputError(f"no {table.header[key]}", path=path, line=bad)
+        columns = zip(table.header, zip(*(cells for _, cells in some), strict=True), strict=True)
+        texts = {name: pl.Series(name, cells, pl.String) for name, cells in columns if name}
+        yield pl.DataFrame(texts).with_columns(pl.all().replace("", None))
 
 
 def _trec_frames(path: Path) -> Iterator[pl.DataFrame]:
