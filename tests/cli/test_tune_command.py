@@ -14,6 +14,7 @@ import pytest
 from fliprank.data.builtin import collection
 from fliprank.data.parquet import read_parquet
 from fliprank.data.term_statistics_jsonl import write_statistics
+from fliprank.experiment.task import task_of_documents
 from fliprank.models import load_model
 from fliprank.text.index import Index
 
@@ -189,6 +190,48 @@ def quick(files: dict[str, Path], out: Path, *options: str | Path) -> subprocess
     given = ["--docs", files["docs.jsonl"], "--queries", files["queries.tsv"], "--qrels", files["train.qrels"]]
     few = ["--method", "sampled", "--folds", "2", "--no-cross-validate"]
     return fliprank_does("tune", *given, *few, *options, "--out", out)
+
+
+def test_judgements_with_the_texts_of_queries_need_no_file_of_queries(files: dict[str, Path], tmp_path: Path) -> None:
+    names = ["query,docid,rating_anna,rating_ben\n", "query,docid,rating\n"]
+    rows = [f"red {word} hats,{docid},2,1.5\n" for word, docid in WORDS.items()]
+    train, test = tmp_path / "train.csv", tmp_path / "test.csv"
+    train.write_text(names[0] + "".join(rows[:5]))
+    test.write_text(names[1] + "".join(row.removesuffix(",1.5\n") + "\n" for row in rows[5:]))
+    docs = tmp_path / "docs.csv"
+    docs.write_text("id,title,body\n" + "".join(f'{d["_id"]},{d["title"]},"{d["body"]}"\n' for d in DOCS))
+    common = ["--docs", docs, "--no-cross-validate", "--no-curve", "--set", "epochs=2", "--model", "bm25"]
+    done = fliprank_does("tune", *common, "--qrels", train, "--test", test, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "train.csv: the labels are means of 2 raters" in " ".join(done.stdout.split())
+    run = tmp_path / "out" / "tuned.run"
+    assert {line.split()[0] for line in run.read_text().splitlines()} <= {
+        "red_red_hats",
+        "red_blue_hats",
+        "red_green_hats",
+    }
+    judged = fliprank_does("evaluate", test, run, "-m", "RR", "--json")
+    assert judged.returncode == 0, judged.stderr
+    assert json.loads(judged.stdout)["queries"] == 3
+    ranked = tmp_path / "again.run"
+    done = fliprank_does("rank", tmp_path / "out", "--index", tmp_path / "out", "--queries", test, "--out", ranked)
+    assert done.returncode == 0, done.stderr
+    rows_out = tmp_path / "rows.parquet"
+    done = fliprank_does("features", "--docs", docs, "--qrels", train, "--out", rows_out, "--select", "title.*")
+    assert done.returncode == 0, done.stderr
+    assert read_parquet(rows_out).qids.tolist()[:2] == ["red_shoes_hats", "red_hats_hats"]
+    done = fliprank_does("tune", *common, "--qrels", files["train.qrels"], "--out", tmp_path / "other")
+    assert done.returncode == 1
+    assert "train.qrels: these judgements have no texts of queries (give the queries" in done.stderr
+
+
+def test_judgements_with_texts_are_matched_with_the_queries_by_these(files: dict[str, Path], tmp_path: Path) -> None:
+    judgements = tmp_path / "judgements.csv"
+    rows = [f"red  {word} hats,{docid},2\n" for word, docid in WORDS.items()]
+    judgements.write_text("query,docid,rating\n" + "".join(rows))
+    task = task_of_documents(Index.build(files["docs.jsonl"]), files["queries.tsv"], judgements)
+    assert task.train.rows.qids.tolist() == [f"q{i}" for i in range(8)]
+    assert task.train.rows.labels[task.train.rows.labels == 2].size == 8
 
 
 def test_link_text_is_a_field_and_links_give_pagerank(files: dict[str, Path], tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ Without -m: {measures}.
 @app.command(epilog=EVALUATE_EXAMPLES)
 def evaluate(
     qrels: Annotated[
-        Path, typer.Argument(help="Judgements: TREC or BEIR qrels; or rows: LETOR, Parquet or term statistics.")
+        Path, typer.Argument(help="Judgements: TREC or BEIR qrels, CSV; or rows: LETOR, Parquet, term statistics.")
     ],
     runs: Annotated[list[Path], typer.Argument(help="TREC runs; for rows also files with one score per line.")],
     measure: Annotated[list[str] | None, typer.Option("-m", "--measure", help="A measure; may be repeated.")] = None,

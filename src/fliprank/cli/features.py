@@ -36,7 +36,9 @@ def features(
         Path | None,
         typer.Option(help="Queries: JSON lines (_id, text), lines of id, tab, text, or TREC topics."),
     ] = None,
-    qrels: Annotated[Path | None, typer.Option(help="Judgements: TREC or BEIR qrels; without them, no labels.")] = None,
+    qrels: Annotated[
+        Path | None, typer.Option(help="Judgements: qrels, or CSV: query,docid,rating; else no labels.")
+    ] = None,
     beir: Annotated[Path | None, typer.Option(help="Instead of these: a folder in BEIR's layout.")] = None,
     split: Annotated[str, typer.Option(help="With --beir: the split whose judgements are used.")] = "train",
     fields: Fields = None,
@@ -63,16 +65,18 @@ def features(
         from fliprank.data.beir import find_split
 
         docs, queries, qrels = beir, beir, find_split(beir, split)
-    if (docs is None) == (index is None) or queries is None:
+    if (docs is None) == (index is None) or (queries is None and qrels is None):
         raise UsageError("give --docs or --index (one of the two) and --queries; or give --beir")
     from fliprank import console
     from fliprank.data.files import check_writable
+    from fliprank.experiment.task import read_judged_queries
     from fliprank.text.features.features import feature_rows
 
     check_writable(out)
+    asked = queries or read_judged_queries(None, qrels or Path()).texts
     source = _index(docs, index, IndexOptions(fields, stemmer, stopwords, anchors, links))
     with console.working("features"):
-        rows = feature_rows(source, queries, qrels, select=select, depth=depth)
+        rows = feature_rows(source, asked, qrels, select=select, depth=depth)
     written = write_rows(out, rows)
     console.show(*source.notes, *rows.memo["notes"])
     console.show(

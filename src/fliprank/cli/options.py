@@ -111,9 +111,14 @@ class Source:
     ] = None
     docs: Docs = None
     queries: Annotated[
-        Path | None, typer.Option(help="Queries: JSON lines (_id, text), id, tab, text, or TREC topics.")
+        Path | None,
+        typer.Option(
+            help="Queries: JSON lines (_id, text), id, tab, text, or TREC topics; or those of a CSV as --qrels."
+        ),
     ] = None
-    qrels: Annotated[Path | None, typer.Option(help="Judgements: TREC or BEIR qrels.")] = None
+    qrels: Annotated[Path | None, typer.Option(help="Judgements: TREC or BEIR qrels, or CSV: query,docid,rating.")] = (
+        None
+    )
     beir: Annotated[Path | None, typer.Option(help="Instead of these three: a folder in BEIR's layout.")] = None
     split: Annotated[str, typer.Option(help="With --beir: the judgements to fit to.")] = "train"
     fields: Fields = None
@@ -148,7 +153,7 @@ class Source:
                 raise UsageError("--beir stands for --docs, --queries and --qrels: give one or the others")
             docs, queries, qrels = self.beir, self.beir, find_split(self.beir, self.split)
             held_out = [None if name is None else find_split(self.beir, name) for name in (self.valid, self.test)]
-        if docs is None or queries is None or qrels is None:
+        if docs is None or qrels is None:
             raise UsageError("give a file of rows, or --docs, --queries and --qrels, or --beir")
         analyzer, links = options.analyzer(), {"anchors": options.anchors, "links": options.links}
         judged = read_judged_queries(queries, qrels, *held_out)

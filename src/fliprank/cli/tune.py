@@ -23,6 +23,8 @@ Examples:
 
   fliprank tune --docs docs.jsonl --queries queries.tsv --qrels qrels.txt --test test-qrels.txt --out tuned
 
+  fliprank tune --docs catalogue.csv --qrels judgements.csv --out tuned
+
   fliprank tune --beir scifact --split train --test test --model bm25f --out tuned
 
   fliprank tune --docs seiten.jsonl --queries anfragen.tsv --qrels qrels.txt --stemmer german --anchors links.tsv

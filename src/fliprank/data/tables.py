@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from fliprank.errors import InputError
 __all__ = ["Table", "header_of", "open_table"]
 
 SEPARATORS = "\t,;"
+Fits = Callable[[Sequence[str]], bool]
+"""Whether a header is one of those that are looked for."""
 LONGEST_CELL = 1 << 30
 LONGEST_HEADER = 1 << 20
 _QUOTES = "a cell that holds a quote, a separator or a line break stands in quotes, and quotes in it are written twice"
@@ -60,12 +62,12 @@ class Table:
             raise InputError(message, path=self.path, line=line, hint=hint)
 
 
-def open_table(path: StrPath, *, known: Container[str] | None = None) -> Table:
-    """The table in a file. With `known` names, the separator is the one by which the header has one of them."""
+def open_table(path: StrPath, fits: Fits | None = None) -> Table:
+    """The table in a file. With `fits`, the separator is the one by which the header fits."""
     source = resolve(path)
     with open_bytes(source) as file:
         first = file.readline(LONGEST_HEADER)
-    header, separator = header_of(first, known) or ((), "")
+    header, separator = header_of(first, fits) or ((), "")
     if not header:
         raise InputError("no header line with the names of columns", path=source, line=1)
     named = [name for name in header if name]
@@ -74,12 +76,10 @@ def open_table(path: StrPath, *, known: Container[str] | None = None) -> Table:
     return Table(source, header, separator)
 
 
-def header_of(first: bytes, known: Container[str] | None = None) -> tuple[tuple[str, ...], str] | None:
+def header_of(first: bytes, fits: Fits | None = None) -> tuple[tuple[str, ...], str] | None:
     """The names in the first line of a file and what parts them; None if it can't be a header of two or more columns.
 
-    With `known` names, one of them must be there.
-
-    >>> header_of(b'docid;"price, net"', {"docid"})
+    >>> header_of(b'docid;"price, net"', lambda names: "docid" in names)
     (('docid', 'price, net'), ';')
     """
     try:
@@ -91,7 +91,7 @@ def header_of(first: bytes, known: Container[str] | None = None) -> tuple[tuple[
             names = [name.strip() for name in next(csv.reader([line], delimiter=separator, strict=True), [])]
         except csv.Error:
             continue
-        if len(names) > 1 and (known is None or any(name in known for name in names)):
+        if len(names) > 1 and (fits is None or fits(names)):
             return tuple(names), separator
     return None
 

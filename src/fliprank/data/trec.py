@@ -1,7 +1,8 @@
 """TREC files: relevance judgements (qrels) and ranked results (runs), and the join of the two.
 
 A file is read whole and parsed by a kernel, in pieces cut at newlines, in parallel; ids stay views of the file's bytes.
-Qrels in BEIR's TSV form are known by their header. `judge` makes the candidates on which a run is measured.
+Qrels in BEIR's TSV form, and tables of judgements, are known by their header. `judge` makes the candidates on which a
+run is measured.
 
 >>> qrels = Qrels.of({"q1": {"d1": 1, "d2": 0, "d3": 2}})
 >>> judged = judge(qrels, Run.of({"q1": {"d2": 7.5, "d9": 3.0, "d1": 1.0}}))
@@ -12,7 +13,7 @@ Qrels in BEIR's TSV form are known by their header. `judge` makes the candidates
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -24,6 +25,7 @@ from fliprank.data.columns import Columns, Layout, count_lines, cut_lines, line_
 from fliprank.data.csr import bounds, positions, span_indices
 from fliprank.data.files import StrPath, atomic_write, read_bytes
 from fliprank.data.ids import Ids, match
+from fliprank.data.judgement_table import is_judgement_table, read_judgement_table
 from fliprank.data.order import order_rows
 from fliprank.data.query_doc_table import (
     check_shape,
@@ -45,7 +47,8 @@ class Qrels:
     """Judgements: query q owns `docids` and `labels` of rows `offsets[q]:offsets[q + 1]`.
 
     A negative label says "not judged", as in trec_eval: such rows are left out, and `unjudged` counts them. Their query
-    stays, even if it has no rows left.
+    stays, even if it has no rows left. `texts` are those of the queries, by id, where the file has them; `notes` say
+    what else is to be known of the judgements.
     """
 
     offsets: Ints
@@ -53,6 +56,8 @@ class Qrels:
     docids: Ids
     labels: Floats
     unjudged: int = 0
+    texts: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "offsets", frozen(self.offsets, np.int64))
@@ -89,7 +94,8 @@ class Qrels:
         chosen = np.flatnonzero(mask)
         rows = span_indices(self.offsets, chosen)
         sizes = np.diff(self.offsets)[chosen]
-        return Qrels(bounds(sizes), self.qids.take(chosen), self.docids.take(rows), self.labels[rows])
+        texts = {qid: self.texts[qid] for qid in self.qids.take(chosen).tolist() if qid in self.texts}
+        return Qrels(bounds(sizes), self.qids.take(chosen), self.docids.take(rows), self.labels[rows], texts=texts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +224,9 @@ class _Format:
 
 
 _QRELS = _Format(
-    Layout(4, 4, 2, 3), "label", "a line is: qid iteration docno label; three columns need the header of BEIR"
+    Layout(4, 4, 2, 3),
+    "label",
+    "a line is: qid iteration docno label; other files need a header, such as query,docid,rating",
 )
 _BEIR = _Format(Layout(3, 3, 1, 2), "label", "a line is: query-id corpus-id score")
 _RUN = _Format(Layout(5, 6, 2, 4), "score", "a line is: qid Q0 docno rank score tag")
@@ -227,10 +235,17 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def read_qrels(path: StrPath) -> Qrels:
-    """Judgements from lines `qid iteration docno label`, or from BEIR's TSV with its header; plain or gzipped."""
+    """Judgements from lines `qid iteration docno label`, from BEIR's TSV with its header, or from a CSV; or gzipped.
+
+    A CSV has the columns query, docid and rating, or one rating per rater: see `read_judgement_table`.
+    """
     buffer, begin = _open(path)
     end = line_end(buffer, begin)
-    if buffer[begin:end].tobytes().split() == _BEIR_HEADER:
+    first = buffer[begin:end].tobytes()
+    if is_judgement_table(first):
+        table = read_judgement_table(path)
+        return replace(Qrels.of(table.labels), texts=table.texts, notes=table.notes)
+    if first.split() == _BEIR_HEADER:
         return Qrels._judged(*_read(path, buffer, end + 1, _BEIR))
     return Qrels._judged(*_read(path, buffer, begin, _QRELS))
 

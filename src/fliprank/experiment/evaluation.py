@@ -104,7 +104,7 @@ def evaluate(
         raise UsageError("evaluate needs at least one measure")
     judgements = _read_judgements(qrels)
     values: dict[str, dict[str, Floats]] = {}
-    notes: list[str] = []
+    notes = list(judgements.notes) if isinstance(judgements, Qrels) else []
     for name, given in _named(runs).items():
         candidates, scores = _judged(judgements, given, name, notes)
         found = settled.values(readings.values(), scores, candidates)

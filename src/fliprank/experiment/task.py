@@ -6,7 +6,7 @@ BEIR's layout). With an index a ranking function can be run over all documents; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -28,7 +28,7 @@ from fliprank.measures import Measure
 from fliprank.models import Model
 from fliprank.text.analysis import Analyzer
 from fliprank.text.index import VERSION, Index, Progress
-from fliprank.text.search.candidates import LeftOut, list_some
+from fliprank.text.search.candidates import LeftOut, list_some, under_ids_of
 from fliprank.text.search.queries import read_queries
 
 __all__ = [
@@ -154,17 +154,35 @@ class JudgedQueries:
 
 
 def read_judged_queries(
-    queries: StrPath, qrels: StrPath, valid: StrPath | None = None, test: StrPath | None = None
+    queries: StrPath | None, qrels: StrPath, valid: StrPath | None = None, test: StrPath | None = None
 ) -> JudgedQueries:
-    """Queries and judgements, checked against each other: before documents are indexed, which may take long."""
-    texts = read_queries(queries)
+    """Queries and judgements, checked against each other: before documents are indexed, which may take long.
+
+    Without `queries`, their texts are those that the judgements have; with them, judgements that have texts are matched
+    by these.
+    """
+    texts = {} if queries is None else read_queries(queries)
     paths = {"train": qrels, "valid": valid, "test": test}
     judged = {part: (Path(path), read_qrels(path)) for part, path in paths.items() if path is not None}
+    if queries is None:
+        texts = _own_texts(judged.values())
+    judged = {part: (path, under_ids_of(texts, each)) for part, (path, each) in judged.items()}
     for part, (path, each) in judged.items():
         _check_judgements(path, each, texts)
         if part != "train":
             _check_apart(_known(judged["train"][1], texts), _known(each, texts), path)
     return JudgedQueries(texts, {part: (path.name, each) for part, (path, each) in judged.items()})
+
+
+def _own_texts(judged: Iterable[tuple[Path, Qrels]]) -> dict[str, str]:
+    """The texts of queries in files of judgements; raises at one that has none."""
+    texts: dict[str, str] = {}
+    for path, each in judged:
+        if not each.texts:
+            hint = "give the queries, too; or judgements with the texts of queries: a CSV with query,docid,rating"
+            raise InputError("these judgements have no texts of queries", path=path, hint=hint)
+        texts |= each.texts
+    return texts
 
 
 def _known(qrels: Qrels, texts: dict[str, str]) -> dict[str, str]:
@@ -185,7 +203,7 @@ def _check_judgements(path: Path, qrels: Qrels, texts: dict[str, str]) -> None:
 
 def task_of_documents(
     index: Index,
-    queries: StrPath,
+    queries: StrPath | None,
     qrels: StrPath,
     test: StrPath | None = None,
     valid: StrPath | None = None,
@@ -215,6 +233,7 @@ def task_of_judged_queries(index: Index, given: JudgedQueries, depth: int = DEPT
 
 def _remarks(judged: Qrels, rows: Candidates) -> Iterator[str]:
     """What is odd about judgements, though they can be used."""
+    yield from judged.notes
     if judged.unjudged:
         yield f"{judged.unjudged:,} labels are negative, which says: not judged"
     relevant = np.zeros(rows.queries, bool)

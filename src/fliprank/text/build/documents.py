@@ -79,7 +79,7 @@ def line_of(path: Path, number: int) -> int | None:
     """The line (from 1) of the document `number` (from 0) of a file of JSON lines or a table; None for other files."""
     kind = _kind(path)
     if kind == "table":
-        return next(islice(open_table(path, known=IDS).records(), number, None))[0]
+        return next(islice(open_table(path, _has_id).records(), number, None))[0]
     if kind != "json":
         return None
     line = 0
@@ -110,7 +110,7 @@ def _kind(path: Path) -> str:
         return "json"
     if start[:5].upper().startswith((b"<DOC>", b"<DOC ")):
         return "trec"
-    if header_of(first, IDS) is not None:
+    if header_of(first, _has_id) is not None:
         return "table"
     if re.search(r"\.[ct]sv(\.gz)?$", path.name, re.IGNORECASE):
         line = printable(first.decode(errors="replace").strip())
@@ -174,9 +174,13 @@ def _bad_ids(frame: pl.DataFrame) -> bool:
     )
 
 
+def _has_id(header: Sequence[str]) -> bool:
+    return not set(IDS).isdisjoint(header)
+
+
 def _table_frames(path: Path) -> Iterator[pl.DataFrame]:
     """Cells are strings; empty ones are null. Columns without a name are left out."""
-    table = open_table(path, known=IDS)
+    table = open_table(path, _has_id)
     records, key = table.records(), next(table.header.index(name) for name in IDS if name in table.header)
     while some := list(islice(records, BATCH)):
         if bad := next((line for line, cells in some if not cells[key].strip()), None):

@@ -34,7 +34,7 @@ from fliprank.text.index_arrays import IndexArrays
 from fliprank.text.search.queries import Queries, QueriesLike, analyse, read_queries
 from fliprank.text.search.retrieve import Scorer, matching, rows_of, top
 
-__all__ = ["LeftOut", "Pool", "QrelsLike", "find_candidates", "list_some", "pool"]
+__all__ = ["LeftOut", "Pool", "QrelsLike", "find_candidates", "list_some", "pool", "under_ids_of"]
 
 QrelsLike = Qrels | Mapping[str, Mapping[str, float]] | StrPath
 """Judgements: as read, as labels by query and document, or a file."""
@@ -87,7 +87,7 @@ def pool(
     if sample < 0 or depth < 0:
         raise UsageError(f"depth and sample must not be negative: {depth}, {sample}")
     texts, left_out = read_queries(queries), dict[LeftOut, str]()
-    judged = None if qrels is None else _qrels(qrels)
+    judged = None if qrels is None else under_ids_of(texts, _qrels(qrels))
     if judged is not None:
         texts = _judged_queries(texts, judged, left_out)
     if not texts:
@@ -124,6 +124,22 @@ def _qrels(qrels: QrelsLike) -> Qrels:
     if isinstance(qrels, Qrels):
         return qrels
     return Qrels.of(qrels) if isinstance(qrels, Mapping) else read_qrels(Path(qrels))
+
+
+def under_ids_of(texts: Mapping[str, str], qrels: Qrels) -> Qrels:
+    """The judgements under the ids that `texts` has for their queries, where these come with texts of their own.
+
+    >>> judged = replace(Qrels.of({"red_shoes": {"d": 1}}), texts={"red_shoes": "red shoes"})
+    >>> under_ids_of({"q1": "red  shoes"}, judged).to_dict()
+    {'q1': {'d': 1.0}}
+    """
+    by_text = {" ".join(text.split()): qid for qid, text in texts.items()}
+    old = qrels.qids.tolist() if qrels.texts else []
+    new = [qid if qid in texts else by_text.get(qrels.texts.get(qid, ""), qid) for qid in old]
+    if new == old or len(set(new)) < len(new):
+        return qrels
+    own = {name: qrels.texts[qid] for name, qid in zip(new, old, strict=True) if qid in qrels.texts}
+    return replace(qrels, qids=Ids.of(new), texts=own)
 
 
 def list_some(total: int, what: str, names: Ids) -> str:

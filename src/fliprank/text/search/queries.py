@@ -20,6 +20,7 @@ from fliprank.data.beir import json_objects
 from fliprank.data.csr import bounds
 from fliprank.data.files import StrPath, open_bytes, read_bytes, resolve
 from fliprank.data.ids import Ids, factorize
+from fliprank.data.judgement_table import is_judgement_table, read_judgement_table
 from fliprank.errors import InputError
 from fliprank.kernels import kernel
 from fliprank.text.index_arrays import IndexArrays
@@ -28,7 +29,8 @@ from fliprank.text.words import cut_texts
 __all__ = ["Queries", "QueriesLike", "analyse", "idf_of", "read_queries"]
 
 QueriesLike = Mapping[str, str] | StrPath
-"""Query texts by id; or a file: JSON lines (`_id`, `text`), tab-separated lines (id, text), or TREC topics (title)."""
+"""Query texts by id; or a file: JSON lines (`_id`, `text`), tab-separated lines (id, text), TREC topics (title),
+or a table of judgements (query, docid, rating)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +90,10 @@ def read_queries(queries: QueriesLike) -> dict[str, str]:
         return {str(qid): text for qid, text in queries.items()}
     path = resolve(Path(queries) / "queries.jsonl" if Path(queries).is_dir() else queries)
     with open_bytes(path) as file:
-        start = file.read(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip()
+        given = file.read(1 << 12)
+    start = given.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if is_judgement_table(given.partition(b"\n")[0]):
+        return _queries_of_judgements(path)
     found: dict[str, str] = {}
     kinds = {b"{": _json_queries, b"<": _topics}
     for line, qid, text in kinds.get(start[:1], _table_queries)(path):
@@ -96,6 +101,13 @@ def read_queries(queries: QueriesLike) -> dict[str, str]:
             raise InputError("the query occurs twice", path=path, line=line, query=qid)
         found[qid] = text
     return found
+
+
+def _queries_of_judgements(path: Path) -> dict[str, str]:
+    texts = read_judgement_table(path).texts
+    if not texts:
+        raise InputError("these judgements have no texts of queries", path=path, hint="a column is called query")
+    return texts
 
 
 def _json_queries(path: Path) -> list[tuple[int, str, str]]:
