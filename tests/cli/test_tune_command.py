@@ -234,6 +234,26 @@ def test_judgements_with_texts_are_matched_with_the_queries_by_these(files: dict
     assert task.train.rows.labels[task.train.rows.labels == 2].size == 8
 
 
+def test_a_beir_folder_with_one_split_is_tuned_on_it(files: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "beir"
+    (folder / "qrels").mkdir(parents=True)
+    files["docs.jsonl"].rename(folder / "corpus.jsonl")
+    lines = [line.split("\t") for line in files["queries.tsv"].read_text().splitlines()]
+    (folder / "queries.jsonl").write_text("".join(json.dumps({"_id": q, "text": text}) + "\n" for q, text in lines))
+    parts = [files[f"{part}.qrels"].read_text().replace(" 0 ", "\t").replace(" ", "\t") for part in ("train", "test")]
+    header = "query-id\tcorpus-id\tscore\n"
+    (folder / "qrels" / "test.tsv").write_text(header + "".join(parts))
+    common = ["tune", "--beir", folder, "--no-curve", "--folds", "2", "--set", "epochs=2", "--model", "bm25"]
+    done = fliprank_does(*common, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "tuned on the split test, the only one" in " ".join(done.stdout.split())
+    assert json.loads((tmp_path / "out" / "result.json").read_text())["proof"] is not None
+    (folder / "qrels" / "dev.tsv").write_text(header + parts[1])
+    done = fliprank_does(*common, "--out", tmp_path / "other")
+    assert done.returncode == 1
+    assert "no judgements of the split 'train' (there are: dev, test" in done.stderr
+
+
 def test_link_text_is_a_field_and_links_give_pagerank(files: dict[str, Path], tmp_path: Path) -> None:
     anchors, links = tmp_path / "anchors.tsv", tmp_path / "links.tsv"
     anchors.write_text("d1\tred footwear\nd1\tboots\nd2\thats\n")

@@ -40,7 +40,9 @@ def features(
         Path | None, typer.Option(help="Judgements: qrels, or CSV: query,docid,rating; else no labels.")
     ] = None,
     beir: Annotated[Path | None, typer.Option(help="Instead of these: a folder in BEIR's layout.")] = None,
-    split: Annotated[str, typer.Option(help="With --beir: the split whose judgements are used.")] = "train",
+    split: Annotated[
+        str | None, typer.Option(help="With --beir: the split whose judgements are used; train, or the only one.")
+    ] = None,
     fields: Fields = None,
     anchors: Anchors = None,
     links: Links = None,
@@ -62,9 +64,9 @@ def features(
     if beir is not None:
         if docs or index or queries or qrels:
             raise UsageError("--beir stands for --docs, --queries and --qrels: give one or the others")
-        from fliprank.data.beir import find_split
+        from fliprank.data.beir import find_split, split_to_fit
 
-        docs, queries, qrels = beir, beir, find_split(beir, split)
+        docs, queries, qrels = beir, beir, find_split(beir, split or split_to_fit(beir))
     if (docs is None) == (index is None) or (queries is None and qrels is None):
         raise UsageError("give --docs or --index (one of the two) and --queries; or give --beir")
     from fliprank import console

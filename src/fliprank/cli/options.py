@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
@@ -120,7 +120,9 @@ class Source:
         None
     )
     beir: Annotated[Path | None, typer.Option(help="Instead of these three: a folder in BEIR's layout.")] = None
-    split: Annotated[str, typer.Option(help="With --beir: the judgements to fit to.")] = "train"
+    split: Annotated[
+        str | None, typer.Option(help="With --beir: the judgements to fit to; train, or the only ones, by default.")
+    ] = None
     fields: Fields = None
     anchors: Anchors = None
     links: Links = None
@@ -143,15 +145,18 @@ class Source:
 
     def _from_documents(self, options: IndexOptions, folder: Path) -> Task:
         from fliprank import console
-        from fliprank.data.beir import find_split
+        from fliprank.data.beir import find_split, split_to_fit
         from fliprank.experiment.task import open_index, read_judged_queries, task_of_judged_queries
 
         docs, queries, qrels = self.docs, self.queries, self.qrels
+        notes: list[str] = []
         held_out: list[Path | None] = [None if name is None else Path(name) for name in (self.valid, self.test)]
         if self.beir is not None:
             if docs or queries or qrels:
                 raise UsageError("--beir stands for --docs, --queries and --qrels: give one or the others")
-            docs, queries, qrels = self.beir, self.beir, find_split(self.beir, self.split)
+            split = self.split or split_to_fit(self.beir, (self.valid, self.test))
+            notes += [] if split in (self.split, "train") else [f"tuned on the split {split}, the only one"]
+            docs, queries, qrels = self.beir, self.beir, find_split(self.beir, split)
             held_out = [None if name is None else find_split(self.beir, name) for name in (self.valid, self.test)]
         if docs is None or qrels is None:
             raise UsageError("give a file of rows, or --docs, --queries and --qrels, or --beir")
@@ -159,7 +164,8 @@ class Source:
         judged = read_judged_queries(queries, qrels, *held_out)
         with console.counting("indexing") as progress:
             index = open_index(docs, folder, options.wanted, analyzer, progress, **links)
-        return task_of_judged_queries(index, judged, self.depth)
+        task = task_of_judged_queries(index, judged, self.depth)
+        return replace(task, notes=(*notes, *task.notes))
 
 
 @dataclass(frozen=True)

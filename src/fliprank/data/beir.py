@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -31,7 +31,7 @@ from fliprank.data.files import StrPath, read_chunks, resolve
 from fliprank.data.trec import Qrels, read_qrels
 from fliprank.errors import InputError
 
-__all__ = ["Beir", "find_split", "json_objects", "read_beir", "read_documents", "strict_json"]
+__all__ = ["Beir", "find_split", "json_objects", "read_beir", "read_documents", "split_to_fit", "strict_json"]
 
 _BOM = b"\xef\xbb\xbf"
 _HINT = 'a line is a JSON object such as {"_id": "d1", "text": "..."}'
@@ -89,16 +89,30 @@ def read_documents(path: StrPath) -> pl.DataFrame:
     return frame.with_columns(ids.alias("_id"))
 
 
+def split_to_fit(root: StrPath, others: Container[str | None] = ()) -> str:
+    """The split that is meant where none is named: train, or the only one, unless it is among `others`."""
+    splits = _splits(root)
+    return splits[0] if len(splits) == 1 and splits[0] not in others else "train"
+
+
 def find_split(root: StrPath, split: str) -> Path:
     """The file of judgements of a split; raises with the splits that there are."""
     folder = Path(root) / "qrels"
     try:
         return resolve(folder / f"{split}.tsv")
     except InputError as error:
-        files = folder.glob("*.tsv*") if folder.is_dir() else []
-        splits = ", ".join(sorted({file.name.split(".tsv")[0] for file in files}))
+        splits = ", ".join(_splits(root))
         hint = f"there are: {splits}" if splits else "there are no files qrels/<split>.tsv"
         raise InputError(f"no judgements of the split {split!r}", path=folder, hint=hint) from error
+
+
+def _splits(root: StrPath) -> list[str]:
+    """The names of the splits, sorted."""
+    folder = Path(root) / "qrels"
+    files = (file.name for file in folder.iterdir()) if folder.is_dir() else ()
+    return sorted(
+        {name.removesuffix(".gz").removesuffix(".tsv") for name in files if name.endswith((".tsv", ".tsv.gz"))}
+    )
 
 
 def json_objects(path: StrPath) -> Iterator[tuple[int, dict[str, Any]]]:
