@@ -62,6 +62,22 @@ def test_the_trajectory_is_that_of_the_library(folder: Path) -> None:
     assert "<svg" in Path(f"{out}.svg").read_text()
 
 
+@pytest.mark.parametrize("command", ["train", "tune"])
+def test_the_folder_of_a_fit_will_do_as_well_as_that_of_its_model(folder: Path, tmp_path: Path, command: str) -> None:
+    options = {"train": ["--valid", folder / "test.txt"], "tune": ["--no-cross-validate", "--no-curve"]}[command]
+    fitted = RUN.invoke(
+        app, [command, *map(str, [folder / "train.txt", *options, "--set", "epochs=2", "--out", tmp_path / "out"])]
+    )
+    assert fitted.exit_code == 0, fitted.output
+    told = []
+    for model in (tmp_path / "out", tmp_path / "out" / "model"):
+        data = tmp_path / f"{model.name}.csv"
+        does("trajectory", model, folder / "train.txt", "-p", "w.1", "-m", "AP", "-o", data)
+        told.append(data.read_text())
+    assert told[0] == told[1]
+    assert "epoch" in does("trajectory", tmp_path / "out", folder / "train.txt", "--trail", tmp_path / "out")
+
+
 def test_a_net_is_bracketed_between_the_ends_given(folder: Path) -> None:
     out = folder / "net.csv"
     ends = ("--from", -1, "--to", 1.5, "-m", "AP", "-o", out)

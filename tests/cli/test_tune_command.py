@@ -246,7 +246,7 @@ def test_a_beir_folder_with_one_split_is_tuned_on_it(files: dict[str, Path], tmp
     common = ["tune", "--beir", folder, "--no-curve", "--folds", "2", "--set", "epochs=2", "--model", "bm25"]
     done = fliprank_does(*common, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert "tuned on the split test, the only one" in " ".join(done.stdout.split())
+    assert "fitted to the split test, the only one" in " ".join(done.stdout.split())
     assert json.loads((tmp_path / "out" / "result.json").read_text())["proof"] is not None
     (folder / "qrels" / "dev.tsv").write_text(header + parts[1])
     done = fliprank_does(*common, "--out", tmp_path / "other")

@@ -155,7 +155,7 @@ class Source:
             if docs or queries or qrels:
                 raise UsageError("--beir stands for --docs, --queries and --qrels: give one or the others")
             split = self.split or split_to_fit(self.beir, (self.valid, self.test))
-            notes += [] if split in (self.split, "train") else [f"tuned on the split {split}, the only one"]
+            notes += [] if split in (self.split, "train") else [f"fitted to the split {split}, the only one"]
             docs, queries, qrels = self.beir, self.beir, find_split(self.beir, split)
             held_out = [None if name is None else find_split(self.beir, name) for name in (self.valid, self.test)]
         if docs is None or qrels is None:
