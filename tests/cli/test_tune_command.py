@@ -15,6 +15,7 @@ from fliprank.data.builtin import collection
 from fliprank.data.parquet import read_parquet
 from fliprank.data.term_statistics_jsonl import write_statistics
 from fliprank.experiment.task import task_of_documents
+from fliprank.measures import parse_measure
 from fliprank.models import load_model
 from fliprank.text.index import Index
 
@@ -220,6 +221,14 @@ def test_judgements_with_the_texts_of_queries_need_no_file_of_queries(files: dic
     done = fliprank_does("features", "--docs", docs, "--qrels", train, "--out", rows_out, "--select", "title.*")
     assert done.returncode == 0, done.stderr
     assert read_parquet(rows_out).qids.tolist()[:2] == ["red_shoes_hats", "red_hats_hats"]
+    index = Index.open(next((tmp_path / "out").glob("*.index")))
+    model, rows_of_train = load_model(tmp_path / "out" / "model"), index.candidates(train, train)
+    value = parse_measure("AP").value(model.score(rows_of_train), rows_of_train)
+    for folder in (tmp_path / "out", tmp_path / "out" / "model"):
+        data = tmp_path / "path.csv"
+        done = fliprank_does("landscape", "trajectory", folder, train, "-p", "b", "-m", "AP", "--out", data)
+        assert done.returncode == 0, done.stderr
+        assert f"{value:.4f}" in done.stdout
     done = fliprank_does("tune", *common, "--qrels", files["train.qrels"], "--out", tmp_path / "other")
     assert done.returncode == 1
     assert "train.qrels: these judgements have no texts of queries (give the queries" in done.stderr

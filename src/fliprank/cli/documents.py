@@ -11,10 +11,11 @@ import typer
 from fliprank.errors import InputError
 
 if TYPE_CHECKING:
+    from fliprank.data.candidates import Candidates
     from fliprank.text.analysis import Analyzer
     from fliprank.text.index import Index
 
-__all__ = ["Anchors", "Docs", "Fields", "IndexOptions", "Links", "Stemmer", "Stopwords", "index_in"]
+__all__ = ["Anchors", "Docs", "Fields", "IndexOptions", "Links", "Stemmer", "Stopwords", "index_in", "read_rows"]
 
 Docs = Annotated[Path | None, typer.Option(help="Documents: JSON lines, CSV, TSV, Parquet or TREC; plain or .gz.")]
 Fields = Annotated[str | None, typer.Option(help="Fields of the documents, such as title,body,anchor.")]
@@ -63,3 +64,17 @@ def index_in(place: Path) -> Index:
         message = f"the folder has {len(found)} indexes; name one: {names}" if found else "the folder has no index"
         raise InputError(message, path=place)
     return Index.open(found[0], check=True)
+
+
+def read_rows(path: Path, folder: Path) -> Candidates:
+    """The rows of a file; or, for judgements with the texts of queries, rows from the index of a tuning."""
+    from fliprank.data.files import open_bytes
+    from fliprank.data.judgement_table import is_judgement_table
+    from fliprank.data.readers import read_candidates
+
+    with open_bytes(path) as file:
+        judged = is_judgement_table(file.readline(1 << 16))
+    if not judged:
+        return read_candidates(path)
+    place = folder if any(folder.glob("*.index")) else folder.parent
+    return index_in(place).candidates(path, path, depth=1000)

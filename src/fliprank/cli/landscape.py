@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fliprank.cli.app import app
+from fliprank.cli.documents import read_rows
 from fliprank.cli.outputs import check_outputs, write_outputs
 from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.errors import UsageError
@@ -30,7 +31,10 @@ landscape = typer.Typer(
 app.add_typer(landscape, name="landscape")
 
 ModelFolder = Annotated[Path, typer.Argument(help="What `fliprank train` or `tune` wrote: its folder, or the model's.")]
-Rows = Annotated[Path, typer.Argument(help="Judged rows: LETOR, Parquet or term statistics.")]
+Rows = Annotated[
+    Path,
+    typer.Argument(help="Judged rows: LETOR, Parquet, term statistics; or judgements as CSV, if MODEL has an index."),
+]
 Resolution = Annotated[
     float | None,
     typer.Option(help="Where flips are not exact: how finely to look for them, as a part of the line; 1/128 or so."),
@@ -76,7 +80,7 @@ def surface(
     wanted = [] if objective.lower() == "none" else [("training rows", given, objective)]
     wanted.append(("training rows", given, measure))
     if test is not None:
-        wanted.append(("test rows", _read_rows(test), measure))
+        wanted.append(("test rows", read_rows(test, model), measure))
     with console.working("evaluating the grid"):
         found = [surface_of(known, part, names, of, grids) for _, part, of in wanted]
     titles = [f"{title}, {each.queries} queries" for (title, _, _), each in zip(wanted, found, strict=True)]
@@ -370,7 +374,7 @@ def flips(
 
 
 def _read(model: Path, rows: Path) -> tuple[Model, Candidates]:
-    return _read_model(model), _read_rows(rows)
+    return _read_model(model), read_rows(rows, model)
 
 
 def _read_model(path: Path) -> Model:
@@ -378,12 +382,6 @@ def _read_model(path: Path) -> Model:
     from fliprank.models import load_model
 
     return load_model(path / "model" if (path / "model").is_dir() else path)
-
-
-def _read_rows(path: Path) -> Candidates:
-    from fliprank.data.readers import read_candidates
-
-    return read_candidates(path)
 
 
 def _value(model: Model, name: str) -> float:
