@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from strategies import Problem, problem, problems
 
 from fliprank.data.candidates import Candidates
-from fliprank.errors import InputError
+from fliprank.errors import InputError, UsageError
 from fliprank.measures import ESL, GMAP, REGISTRY, Measure, SetF, SetP, SetR, SetU, nDCG, parse_measure
 from fliprank.measures.ranking import rank
 from fliprank.objectives import SoftNDCG
@@ -266,3 +266,25 @@ def test_scores_that_are_not_numbers_are_refused_with_the_query(measure: Measure
 def test_a_grade_above_errs_highest_is_refused() -> None:
     with pytest.raises(InputError, match=r"a label of 5 .*use ERR\(max=5\)"):
         parse_measure("ERR@10").per_query([1, 2], Candidates.of([5, 0]))
+
+
+@pytest.mark.parametrize("name", ["nDCG(dcg='exp-log2')@10", "DCG(dcg='exp-letor')", "ERR", "GM(nDCG(dcg='exp-log2'))"])
+@pytest.mark.parametrize("label", [1001.0, 1024.0, 1e9])
+def test_a_label_whose_exponential_gain_no_float_can_hold_is_refused(name: str, label: float) -> None:
+    with pytest.raises(InputError, match="a label of "):
+        parse_measure(name).per_query([1, 2, 3], Candidates.of([label, 0, 1], qid=["a", "a", "b"]))
+
+
+def test_large_labels_are_measured_as_long_as_their_gains_can_be_summed() -> None:
+    many = Candidates.of([1000.0] * 50 + [0.0] * 50)
+    falling = np.arange(100.0)[::-1]
+    assert nDCG(dcg="exp-log2").per_query(falling, many)[0] == pytest.approx(1.0)
+    assert nDCG(dcg="exp-log2", gains={2000: 3}).per_query([1, 2], Candidates.of([2000, 1]))[0] < 1.0
+    with pytest.raises(InputError, match="more than any float"):
+        nDCG().per_query(falling, Candidates.of([1.7e308] * 100))
+
+
+@pytest.mark.parametrize("name", ["ERR(max=1e+09)", "ERR(max=1001)", "ERR(max=-1)"])
+def test_a_highest_grade_that_no_float_can_hold_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="highest grade is from 0 to 1000"):
+        parse_measure(name)

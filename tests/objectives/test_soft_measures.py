@@ -15,7 +15,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.errors import InputError, UsageError
 from fliprank.measures import AP, RR, P, R, nDCG
 from fliprank.measures.discounts import discount_of
-from fliprank.objectives import SoftAP, SoftNDCG, SoftP, SoftRank, SoftRecall, SoftRR
+from fliprank.objectives import SoftAP, SoftNDCG, SoftP, SoftRank, SoftRecall, SoftRR, parse_objective
 
 SOFT = [
     SoftNDCG(),
@@ -303,3 +303,12 @@ def test_input_that_makes_no_sense_is_refused_by_name():
     for weights in ([1.0], [0.0, 0.0], [-1.0, 2.0], [np.nan, 1.0]):
         with pytest.raises(UsageError, match="weights"):
             SoftNDCG().value_and_grad([1.0, 2.0, 3.0], rows, weights)
+
+
+@pytest.mark.parametrize(
+    "name", ["softndcg", "softndcg(gain='exp0')", "lambdarank@10", "mse(target='gain')", "softrank"]
+)
+def test_a_label_whose_exponential_gain_no_float_can_hold_is_refused(name: str) -> None:
+    rows = Candidates.of([1024.0, 0.0, 1.0])
+    with pytest.raises(InputError, match="a label of 1024"):
+        parse_objective(name).value_and_grad(np.array([1.0, 2.0, 3.0]), rows)

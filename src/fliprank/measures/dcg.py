@@ -25,18 +25,37 @@ import numpy as np
 from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
 from fliprank.data.csr import bounds, positions
-from fliprank.errors import UsageError
+from fliprank.errors import InputError, UsageError
 from fliprank.measures.base import RankMeasure, register
 from fliprank.measures.discounts import Discount, alpha_of, base_discount, checked_discount, discount_of
 from fliprank.measures.law import Law, Ranks, by_rank
 
-__all__ = ["DCG", "nDCG"]
+__all__ = ["DCG", "LARGEST_EXPONENT", "exponential_gain", "nDCG"]
 
 Gains: TypeAlias = Any
 """{label: gain}; kept as a tuple of pairs, so that a measure can be hashed."""
 
 EXPONENTIAL_GAIN = {"log2": False, "exp-log2": True, "exp-letor": True}
 """The values of `dcg`, and whether the gain of a label is 2^label - 1 instead of the label."""
+
+LARGEST_EXPONENT = 1000
+"""2^1024 is beyond any float, and gains are summed up: below this, millions of them can be."""
+
+
+def exponential_gain(labels: Floats) -> Floats:
+    """2^label - 1; raises for a label whose gain, or whose sum of gains, is beyond any float.
+
+    >>> exponential_gain(np.array([0.0, 1.0, 3.0]))
+    array([0., 1., 7.])
+    """
+    highest = labels.max(initial=0.0)
+    if highest > LARGEST_EXPONENT:
+        raise InputError(
+            f"a label of {highest:g} has a gain of 2^{highest:g} - 1, which no float can hold",
+            hint=f"labels up to {LARGEST_EXPONENT} can have exponential gain; take dcg='log2', gain='linear' or lower labels",
+        )
+    out: Floats = np.exp2(labels) - 1
+    return out
 
 
 @register()
@@ -77,7 +96,10 @@ class DCG(RankMeasure):
     def gain(self, labels: Floats) -> Floats:
         """The gain of each label; labels below 0 gain nothing."""
         floor = np.maximum(labels, 0.0)
-        out: Floats = np.exp2(floor) - 1 if EXPONENTIAL_GAIN[self.dcg] else floor
+        if EXPONENTIAL_GAIN[self.dcg]:
+            out = exponential_gain(np.where(np.isin(labels, [label for label, _ in self.gains]), 0.0, floor))
+        else:
+            out = floor
         for label, gain in self.gains:
             out = np.where(labels == label, gain, out)
         return out
@@ -115,7 +137,10 @@ class DCG(RankMeasure):
             gain = gain[np.lexsort((-gain, judged.owner))]
         rank = positions(judged.ideal_offsets)
         discount = self.discounts(rank, self.ranked(candidates)[judged.owner])
-        return judged.total(gain * discount * (rank < (self.cutoff or np.inf)))
+        best = judged.total(gain * discount * (rank < (self.cutoff or np.inf)))
+        if not np.isfinite(best).all():
+            raise InputError(f"the gains of a query add up to more than any float: labels up to {judged.ideal.max():g}")
+        return best
 
 
 @register("NDCG")

@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from fliprank.data.candidates import Candidates
-from fliprank.errors import InputError
+from fliprank.errors import InputError, UsageError
 from fliprank.measures.base import RankMeasure, register
+from fliprank.measures.dcg import LARGEST_EXPONENT
 from fliprank.measures.law import Above, Law, by_rank
 
 __all__ = ["ERR"]
@@ -31,11 +32,21 @@ class ERR(RankMeasure):
     cutoff: int | None = None
     max: float = 4
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.max <= LARGEST_EXPONENT:
+            raise UsageError(f"ERR(max={self.max!r}): the highest grade is from 0 to {LARGEST_EXPONENT}")
+
     def law(self, candidates: Candidates) -> Law:
         judged = candidates.judgements
         highest = judged.ideal.max(initial=0.0)
         if highest > self.max:
-            raise InputError(f"a label of {highest:g} is above ERR's highest grade", hint=f"use ERR(max={highest:g})")
+            raise InputError(
+                f"a label of {highest:g} is above ERR's highest grade",
+                hint=f"use ERR(max={highest:g})"
+                if highest <= LARGEST_EXPONENT
+                else f"grades go up to {LARGEST_EXPONENT}",
+            )
         stop = (np.exp2(np.maximum(judged.label, 0)) - 1) / 2**self.max
         reciprocal = by_rank(candidates, self.cutoff, np.reciprocal)
         return Law(stop, reciprocal, judged.total(judged.ideal > 0), above=Above.SURVIVAL)

@@ -13,13 +13,14 @@ import numpy as np
 from fliprank.arrays import Floats, Ints, frozen
 from fliprank.data.candidates import Candidates
 from fliprank.kernels import parallel_kernel, prange
+from fliprank.measures.dcg import exponential_gain
 
 __all__ = ["GAINS", "gain_of", "ideal_gains", "informative", "labels_of"]
 
 GAINS: dict[str, Callable[[Floats], Floats]] = {
-    "exp": lambda label: np.exp2(label) - 1,
+    "exp": exponential_gain,
     "linear": lambda label: label,
-    "exp0": np.exp2,
+    "exp0": lambda label: exponential_gain(label) + 1,
 }
 """2^l - 1; the label itself; and SoftRank's 2^l (section 2.1), by which an irrelevant document gains 1."""
 
