@@ -119,3 +119,19 @@ def test_a_pipe_is_no_input(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match="a pipe or a device"):
         read_bytes(tmp_path / "pipe")
+
+
+def test_what_must_survive_is_on_the_disk_before_it_takes_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    sync, rename = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: (done.append("fsync"), sync(handle))[1])
+    monkeypatch.setattr(os, "replace", lambda *names: (done.append("rename"), rename(*names))[1])
+    for name in ("x", "x.gz"):
+        with atomic_write(tmp_path / name) as file:
+            file.write(b"abc")
+    assert done == ["fsync", "rename", "fsync"] * 2
+    with atomic_write(tmp_path / "cache", durable=False) as file:
+        file.write(b"abc")
+    assert done[6:] == ["rename"]

@@ -387,3 +387,22 @@ def test_a_changed_byte_anywhere_is_noticed_where_it_is_asked_for(tmp_path: Path
             continue
         assert header == {"name": "é"}  # what may change: the filling between arrays, white space
         assert {name: array.tolist() for name, array in arrays.items()} == given
+
+
+@pytest.mark.parametrize("place", [-1, -3, -100])
+def test_a_flipped_bit_in_a_cache_of_unchanged_time_is_never_read_as_good(source: Path, place: int) -> None:
+    expected = read_letor(source).features.tolist()
+    cache = cache_of(source)
+    raw, time = bytearray(cache.read_bytes()), cache.stat().st_mtime_ns
+    raw[place] ^= 1
+    cache.write_bytes(raw)
+    os.utime(cache, ns=(time, time))
+    assert read_letor(source).features.tolist() == expected
+
+
+def test_a_store_without_sums_is_not_believed_where_they_are_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    write_arrays(path, {}, {"a": np.arange(4)})
+    path.write_bytes(path.read_bytes().replace(b'"sum"', b'"sun"'))
+    with pytest.raises(InputError, match="not what was written"):
+        read_arrays(path, check=True)

@@ -11,7 +11,7 @@ import os
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import IO, BinaryIO, cast
@@ -109,11 +109,12 @@ def open_text(path: StrPath) -> Iterator[Iterator[str]]:
 
 
 @contextmanager
-def atomic_write(path: StrPath) -> Iterator[IO[bytes]]:
+def atomic_write(path: StrPath, *, durable: bool = True) -> Iterator[IO[bytes]]:
     """Write to a temporary file beside `path` and rename it when the block ends well; gzipped for a name in .gz.
 
     On an error or Ctrl-C the old file stays as it was and the temporary one is removed. A link is followed; a pipe or a
-    device such as /dev/stdout is written to as it is. An `OSError` names `path`.
+    device such as /dev/stdout is written to as it is. An `OSError` names `path`. What is `durable` survives a power
+    cut: it is on the disk before it takes the name of the old file. A cache need not be.
     """
     target = Path(path)
     try:
@@ -121,7 +122,7 @@ def atomic_write(path: StrPath) -> Iterator[IO[bytes]]:
             with target.open("wb") as raw:  # a folder is an error here; to rename over a device would destroy it
                 yield raw
             return
-        with _renamed(Path(os.path.realpath(target))) as raw:
+        with _renamed(Path(os.path.realpath(target)), durable) as raw:
             if target.suffix == ".gz":
                 with gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0, compresslevel=6) as zipped:
                     yield cast(IO[bytes], zipped)
@@ -134,18 +135,33 @@ def atomic_write(path: StrPath) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _renamed(target: Path) -> Iterator[IO[bytes]]:
+def _renamed(target: Path, durable: bool) -> Iterator[IO[bytes]]:
     """A temporary file that becomes `target`."""
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as raw:
             yield raw
+            if durable:
+                raw.flush()
+                os.fsync(raw.fileno())
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, target)
+        if durable:
+            _sync_folder(target.parent)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the names in a folder on the disk, where the system lets us: not every one can open a folder."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def check_writable(path: StrPath, *, folder: bool = False) -> None:

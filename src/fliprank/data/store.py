@@ -50,8 +50,8 @@ RACY = 2_000_000_000
 """Nanoseconds: a file changed so shortly before its cache was written may change again with no trace in its times."""
 
 
-def write_arrays(path: StrPath, header: dict[str, Any], arrays: Arrays) -> None:
-    """Write `header` (anything JSON) and `arrays` to `path`: whole or not at all."""
+def write_arrays(path: StrPath, header: dict[str, Any], arrays: Arrays, *, durable: bool = True) -> None:
+    """Write `header` (anything JSON) and `arrays` to `path`: whole or not at all; see `atomic_write` for `durable`."""
     table, end = {}, 0
     for name, array in arrays.items():
         kind = f"{array.dtype.kind}{array.dtype.itemsize}"
@@ -60,7 +60,7 @@ def write_arrays(path: StrPath, header: dict[str, Any], arrays: Arrays) -> None:
         table[name] = [kind, list(array.shape), end, zlib.crc32(_raw(array).data)]
         end = _aligned(end + array.nbytes)
     text = json.dumps({"version": VERSION, "header": header, "sum": _sum(header, table), "arrays": table}).encode()
-    with atomic_write(path) as file:
+    with atomic_write(path, durable=durable) as file:
         written = file.write(MAGIC + len(text).to_bytes(8, "little") + text)
         for array in arrays.values():
             file.write(bytes(_aligned(written) - written))
@@ -97,7 +97,7 @@ def read_arrays(path: StrPath, *, check: bool = False) -> tuple[dict[str, Any], 
             raise ValueError("another version")
         base = _aligned(start + length)
         arrays = {name: _view(data, base, *entry[:3]) for name, entry in found["arrays"].items()}
-        if check and "sum" in found:  # files of earlier versions have none
+        if check:
             _check_sums(found, arrays)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"a damaged fliprank store: {error}", path=path) from error
@@ -105,7 +105,7 @@ def read_arrays(path: StrPath, *, check: bool = False) -> tuple[dict[str, Any], 
 
 
 def _check_sums(found: dict[str, Any], arrays: Arrays) -> None:
-    if found["sum"] != _sum(found["header"], found["arrays"]):
+    if found.get("sum") != _sum(found["header"], found["arrays"]):
         raise ValueError("its header is not what was written")
     for name, array in arrays.items():
         if found["arrays"][name][3] != zlib.crc32(_raw(array).data):
@@ -167,7 +167,7 @@ def _load(source: Path, key: str) -> tuple[Candidates, str] | None:
     path = cache_path(source)
     if path is None:
         return None
-    stamp, arrays = read_arrays(path)
+    stamp, arrays = read_arrays(path, check=True)
     signed, digest, note = _signature(source), stamp["digest"], stamp["note"]
     if (
         not isinstance(note, str)
@@ -192,7 +192,7 @@ def _save(source: Path, stamp: dict[str, Any], arrays: Arrays) -> None:
         if _signature(source) == stamp["signature"]:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _drop_orphans(path.parent)
-            write_arrays(path, {**stamp, "source": os.path.realpath(source), "written": now}, arrays)
+            write_arrays(path, {**stamp, "source": os.path.realpath(source), "written": now}, arrays, durable=False)
             os.utime(path, ns=(now, now))
     except OSError:
         pass

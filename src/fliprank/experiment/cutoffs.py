@@ -283,7 +283,7 @@ def _timed(cascade: Cascade, queries: Queries, index: Index | None, path: Path, 
     """What a document takes in each stage: as an earlier part of this run timed it, or timed now."""
     key = fingerprint(queries.rows, sizes=cascade.sizes, params=cascade.params.values.tolist())
     if resume and path.exists():
-        header, arrays = read_arrays(path)
+        header, arrays = read_arrays(path, check=True)
         if header.get("key") == key:
             gathering = arrays["gathering"].tolist()
             return Timed(tuple(arrays["scoring"].tolist()), *gathering)

@@ -299,7 +299,7 @@ def _finished(place: Path | None, key: str) -> tuple[Forest, Epoch, tuple[Epoch,
     """A trial that an earlier run finished: its trees, the epoch that was kept, its trail, and why it stopped."""
     if place is None or not place.exists():
         return None
-    header, _ = read_arrays(place)
+    header, _ = read_arrays(place, check=True)
     if header.get("key") != key:
         raise InputError("the checkpoint is of another run", path=place, hint="delete it to start anew")
     try:
