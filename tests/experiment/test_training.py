@@ -289,3 +289,16 @@ def test_mq2008_fold_1_is_learnt() -> None:
     )
     assert fit.best.valid > single
     assert fr.evaluate(fit.model, test, "AP").mean("model", "AP") > 0.4
+
+
+OTHERS = [fr.FeatureSubset(fr.Linear(), ["2", "3"]), fr.FeatureSubset(fr.Network(2), ["1", "2"])]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=["features", "model"])
+def test_a_checkpoint_of_another_model_or_other_features_is_refused(other: fr.Model, tmp_path: Path) -> None:
+    first, given = fr.FeatureSubset(fr.Linear(), ["1", "2"]), rows()
+    how: dict[str, Any] = {"epochs": 3, "sweep": False, "checkpoint": tmp_path / "checkpoint"}
+    fr.train(first, given, **how)
+    fr.train(first, given, resume=True, **how)
+    with pytest.raises(fr.InputError, match="another run"):
+        fr.train(other, given, resume=True, **how)

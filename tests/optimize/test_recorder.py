@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -263,3 +263,21 @@ def test_a_run_that_is_done_is_not_run_again(model: Linear, tmp_path: Path) -> N
     assert again.resume()
     assert again.finished
     assert str(run(Adam(epochs=4), again).trail) == str(done.trail)
+
+
+def test_a_flipped_bit_in_a_checkpoint_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "run.checkpoint"
+    run(Adam(epochs=3), followed(checkpoint=path))
+    raw = bytearray(path.read_bytes())
+    for place in (-1, -9, -40):
+        damaged = raw.copy()
+        damaged[place] ^= 1
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"run\.checkpoint.*not what was written"):
+            followed(checkpoint=path).resume()
+
+
+def test_names_and_all_term_statistics_are_part_of_the_key() -> None:
+    rows = followed_rows(0)
+    renamed = replace(rows, feature_names=("a", "b", "c", "d", "e"))
+    assert fingerprint(rows) == fingerprint(followed_rows(0)) != fingerprint(renamed)

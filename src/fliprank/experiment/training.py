@@ -36,6 +36,7 @@ from fliprank.experiment.parameter_settings import ParameterSettings
 from fliprank.experiment.trials import Progress, Running, Trial, joined, problem_of, run_trial
 from fliprank.measures import Measure, parse_measure
 from fliprank.models import Blend, Model, Trees
+from fliprank.models.base import describe
 from fliprank.models.registry import make_model
 from fliprank.objectives import Objective, parse_objective
 from fliprank.optimize.fit import INTERRUPTED, Epoch, Fit, Tried, fingerprint
@@ -113,9 +114,8 @@ def train(
         ready.score(valid)  # other features are an error now, not after the first epoch
     trials = list(_trials(target, method, settings, sweep, valid is not None, restarts))
     trials[0].methods[0].check(problem_of(ready, rows, chosen, target, trials[0].methods[0]))
-    key = fingerprint(
-        rows, valid=None if valid is None else fingerprint(valid), measure=str(chosen), seed=seed, keep=keep
-    )
+    held = None if valid is None else fingerprint(valid)
+    key = fingerprint(rows, valid=held, measure=str(chosen), seed=seed, keep=keep, model=_identity(ready))
     running = Running(keep, patience, key=key, resume=resume)
     fits, whole = _run_all(trials, ready, rows, valid, chosen, running, seed, checkpoint, jobs, progress)
     groups = _by_setting(trials, fits)
@@ -139,6 +139,13 @@ def train(
     return replace(
         fit, stopped=fit.stopped if whole else INTERRUPTED, settings=told, tried=tried, rows=rows, start=ready
     )
+
+
+def _identity(model: Model) -> list[Any]:
+    """All that tells a model that is ready from another: kind, structure (its features, too), parameters."""
+    params = model.params
+    numbers = [each.tolist() for each in (params.values, params.lower, params.upper, params.slots)]
+    return [describe(model), params.names, params.free_names, *numbers]
 
 
 def _train_part(model: Model, rows: Candidates, valid: Candidates | None, **options: Any) -> Fit:

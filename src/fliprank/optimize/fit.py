@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -150,7 +150,7 @@ class Recorder:
         """Go on from the checkpoint, if there is one of this run; returns whether there was."""
         if self.checkpoint is None or not self.checkpoint.exists():
             return False
-        header, arrays = read_arrays(self.checkpoint)
+        header, arrays = read_arrays(self.checkpoint, check=True)
         if header.get("key") != self.key:
             raise InputError(
                 "the checkpoint is of another run",
@@ -282,9 +282,14 @@ def fingerprint(candidates: Candidates | None, **settings: Any) -> str:
     digest = blake2b(digest_size=16)
     digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
     if candidates is not None:
-        terms = candidates.terms
-        counted = () if terms is None else (terms.idf, terms.tf, terms.length)
-        missed = (candidates.missed_offsets, candidates.missed_labels)
-        for part in (candidates.offsets, candidates.labels, candidates.features, *counted, *missed):
-            digest.update(b"" if part is None else np.ascontiguousarray(part).data)
+        terms, counted = candidates.terms, dict[str, Any]()
+        if terms is not None:
+            counted = {f.name: getattr(terms, f.name) for f in fields(terms)}
+        names = [candidates.feature_names, counted.pop("fields", None), counted.pop("documents", None)]
+        digest.update(json.dumps(names).encode())
+        parts = (candidates.offsets, candidates.labels, candidates.features, *counted.values())
+        for part in (*parts, candidates.missed_offsets, candidates.missed_labels):
+            if isinstance(part, np.ndarray):
+                digest.update(str(part.shape).encode())
+                digest.update(np.ascontiguousarray(part).data)
     return digest.hexdigest()
