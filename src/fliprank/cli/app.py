@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
 
 from fliprank import __version__
 
-__all__ = ["app"]
+__all__ = ["app", "held"]
+
+held = ExitStack()
+"""What a command holds until it ends, however it ends: the lock of its folder."""
 
 app = typer.Typer(
     help="Set the parameters of search ranking functions from relevance judgements, flip by flip.",
@@ -28,8 +32,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    pass
+    context.call_on_close(held.close)

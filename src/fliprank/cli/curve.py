@@ -10,6 +10,7 @@ import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.options import ListingCommand, Source, method_settings, with_options
+from fliprank.cli.outputs import out_folder
 from fliprank.defaults import DEFAULT_MEASURE, DEFAULT_OBJECTIVE
 from fliprank.errors import MissingExtraError, UsageError
 
@@ -69,12 +70,11 @@ def curve(
     if source.valid is not None:
         raise UsageError("validation queries are drawn for each size: --valid goes with train")
     from fliprank import console
-    from fliprank.experiment.fit_folder import check_folder
     from fliprank.experiment.learning_curve import learning_curve
     from fliprank.experiment.task import check_measure
     from fliprank.measures import parse_measure
 
-    folder, chosen, steps = check_folder(out), parse_measure(measure), _sizes(sizes)
+    folder, chosen, steps = out_folder(out), parse_measure(measure), _sizes(sizes)
     task = source.task(folder)
     check_measure(task, chosen)
     rows = task.train.rows

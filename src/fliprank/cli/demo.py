@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fliprank.cli.app import app
+from fliprank.cli.outputs import out_folder
 from fliprank.cli.tune import show_result
 
 __all__ = ["demo"]
@@ -21,13 +22,12 @@ def demo(
     from fliprank import console
     from fliprank.data.builtin import collection
     from fliprank.defaults import DEFAULT_MEASURE
-    from fliprank.experiment.fit_folder import check_folder
     from fliprank.experiment.jobs import tune_and_write
     from fliprank.experiment.task import open_index, task_of_documents
     from fliprank.models import BM25F
     from fliprank.text.analysis import Analyzer
 
-    folder, source = check_folder(out), collection()
+    folder, source = out_folder(out), collection()
     with console.counting("indexing Marlpost's help centre (the first run compiles for a while)") as progress:
         index = open_index(source, folder, None, Analyzer(), progress)
         task = task_of_documents(index, source, source / "qrels" / "train.tsv", source / "qrels" / "test.tsv")

@@ -8,9 +8,18 @@ from typing import Any
 
 import typer
 
+from fliprank.cli.app import held
 from fliprank.errors import UsageError
 
-__all__ = ["check_outputs", "write_outputs"]
+__all__ = ["check_outputs", "out_folder", "write_outputs"]
+
+
+def out_folder(out: Path) -> Path:
+    """The folder to write results to, after checking that it is ours to write to; it is held until the command ends."""
+    from fliprank.experiment.fit_folder import check_folder
+    from fliprank.experiment.folder_lock import locked
+
+    return held.enter_context(locked(check_folder(out)))
 
 
 def check_outputs(out: list[Path] | None, data_only: bool = False) -> list[Path]:

@@ -9,6 +9,7 @@ import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.options import FitOptions, ListingCommand, ModelOptions, ParameterOptions, Source, with_options
+from fliprank.cli.outputs import out_folder
 from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -93,11 +94,10 @@ def train(
     from fliprank import console
     from fliprank.cli.result_tables import training_tables
     from fliprank.defaults import DEFAULT_OBJECTIVE
-    from fliprank.experiment.fit_folder import check_folder
     from fliprank.experiment.jobs import train_and_write
     from fliprank.experiment.task import fold_tasks, read_folds
 
-    folder, own = check_folder(out), how.of_method()
+    folder, own = out_folder(out), how.of_method()
     options: dict[str, Any] = {"objective": how.objective or DEFAULT_OBJECTIVE, "method": how.method, "keep": keep}
     options |= {"restarts": how.restarts or 4, "sweep": sweep, "polish": polish, "sample": sample, "seed": how.seed}
     options |= {"parameters": arranged.read(), "resume": resume, **own}

@@ -11,6 +11,7 @@ import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.options import FitOptions, ListingCommand, ModelOptions, ParameterOptions, Source, with_options
+from fliprank.cli.outputs import out_folder
 from fliprank.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -63,7 +64,6 @@ def tune(
     if source.valid is not None:
         raise UsageError("tune chooses by cross-validation: --valid goes with train")
     from fliprank import console
-    from fliprank.experiment.fit_folder import check_folder
     from fliprank.experiment.jobs import tune_and_write
     from fliprank.experiment.recipes import recipes_for
     from fliprank.experiment.task import check_measure
@@ -72,7 +72,7 @@ def tune(
 
     if adopt not in ADOPT:
         raise UsageError(f"--adopt {adopt}: one of {', '.join(ADOPT)}")
-    folder, settings, select = check_folder(out), arranged.read(), parse_measure(how.chosen_by)
+    folder, settings, select = out_folder(out), arranged.read(), parse_measure(how.chosen_by)
     recipes = recipes_for(select, how.method, how.objective, **how.of_method())
     with _saying_what_is_kept(folder):
         task = source.task(folder)

@@ -23,9 +23,10 @@ from typing import Any
 
 from fliprank.data.files import StrPath, atomic_write, check_writable
 from fliprank.errors import InputError
+from fliprank.experiment.folder_lock import LOCK
 from fliprank.optimize.fit import Epoch, Fit
 
-__all__ = ["check_folder", "write_fit", "write_json"]
+__all__ = ["check_folder", "retire_result", "write_fit", "write_json"]
 
 OURS = (
     "result.json",
@@ -38,6 +39,7 @@ OURS = (
     "*.run",
     "documents-*.index",
     ".*.part",
+    LOCK,
 )
 """What fliprank leaves in a folder; `.part`: what a kill -9 left of a file that was being written."""
 
@@ -50,9 +52,29 @@ def check_folder(folder: StrPath) -> Path:
     check_writable(path, folder=True)
     found = sorted(path.iterdir()) if path.exists() else []
     strangers = [each.name for each in found if not any(fnmatch(each.name, ours) for ours in OURS)]
+    if (path / "result.json").exists() and not _is_result(path / "result.json"):
+        message = "not a result of fliprank's, or a damaged one: not overwritten"
+        raise InputError(message, path=path / "result.json", hint="remove it, or give a new or empty folder")
     if strangers and not (path / "result.json").exists():
         raise InputError(f"holds other things ({strangers[0]}); give a new or empty folder", path=path)
     return path
+
+
+def _is_result(path: Path) -> bool:
+    """Whether a result.json is one that we wrote: they all say what they were measured by and how they were made."""
+    try:
+        content = json.loads(path.read_bytes()) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and {"measure", "settings", "notes"} <= content.keys()
+
+
+def retire_result(folder: Path) -> None:
+    """Remove the figures of an earlier run, before the model that they are about is replaced.
+
+    A run that is killed then leaves a model without figures, never a model beside the figures of another.
+    """
+    (folder / "result.json").unlink(missing_ok=True)
 
 
 def write_fit(folder: Path, fit: Fit, name: str = "model") -> None:

@@ -18,7 +18,7 @@ from fliprank.data.trec import write_run
 from fliprank.experiment.cascade_analysis import AfterStage, after_stages
 from fliprank.experiment.cutoffs import CutoffOptions, refit_with_cutoffs
 from fliprank.experiment.evaluation import evaluate
-from fliprank.experiment.fit_folder import write_fit, write_json
+from fliprank.experiment.fit_folder import retire_result, write_fit, write_json
 from fliprank.experiment.learning_curve import HELD_OUT, Ranker, learning_curve
 from fliprank.experiment.model_choice import baseline_for
 from fliprank.experiment.parameter_settings import ParameterSettings
@@ -82,6 +82,7 @@ def train_and_write(
             fit = _fit_cascade(model, task, place / "checkpoint", progress, own, by_stage or {}, cutoffs)
         else:
             fit = _fit(model, task, place / "checkpoint", progress, own)
+        retire_result(folder)
         write_fit(place, fit)
         figures = {part: _figures(fit.model, queries.rows, named) for part, queries in task.parts().items()}
         folds[task.name] = FoldResult(fit, figures, _stages(fit, task, select))
@@ -170,6 +171,7 @@ def tune_and_write(
     with progress("tuning") as report:
         task, rounds = _with_what_comes_up(model, task, depth, folder, **options)
         fit = tune(model, task.train.rows, folds=folds, progress=report, **options)
+    retire_result(folder)
     write_fit(folder, fit, "tuned-model")
     assert fit.start is not None
     shown = task.train if task.test is None else task.test
@@ -223,6 +225,7 @@ def _with_what_comes_up(
         model = baseline_for(task.train.rows)
     while task.index is not None and len(rounds) < ROUNDS:
         ahead = tune(model, task.train.rows, recipes=[_middle(recipes)], folds=None, **options)
+        retire_result(folder)
         write_fit(folder, ahead, "tuned-model")
         task, new = pooled(task, ahead.model, depth)
         rounds.append(new)

@@ -52,7 +52,7 @@ def exponential_gain(labels: Floats) -> Floats:
     if highest > LARGEST_EXPONENT:
         raise InputError(
             f"a label of {highest:g} has a gain of 2^{highest:g} - 1, which no float can hold",
-            hint=f"labels up to {LARGEST_EXPONENT} can have exponential gain; take dcg='log2', gain='linear' or lower labels",
+            hint=f"labels up to {LARGEST_EXPONENT} can have exponential gain; take a linear one, or lower labels",
         )
     out: Floats = np.exp2(labels) - 1
     return out
