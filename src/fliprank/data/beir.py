@@ -28,6 +28,7 @@ from typing import Any, NoReturn
 import polars as pl
 
 from fliprank.data.files import StrPath, read_chunks, resolve
+from fliprank.data.json_limits import check_json_lines
 from fliprank.data.trec import Qrels, read_qrels
 from fliprank.errors import InputError
 
@@ -75,6 +76,7 @@ def read_documents(path: StrPath) -> pl.DataFrame:
     data = b"".join(read_chunks(path)).removeprefix(_BOM)
     if not data or data.isspace():
         raise InputError("the file is empty", path=path)
+    check_json_lines(data, path)
     try:
         # Polars looks at all lines for the fields there are: those it does not expect it would drop silently.
         frame = pl.read_ndjson(BytesIO(data), infer_schema_length=None)

@@ -24,6 +24,7 @@ import polars as pl
 
 from fliprank.data.beir import strict_json
 from fliprank.data.files import StrPath, open_bytes, read_chunks, resolve
+from fliprank.data.json_limits import check_json_lines
 from fliprank.data.tables import header_of, open_table
 from fliprank.errors import InputError, printable
 from fliprank.text.build.trec_documents import read_trec
@@ -125,6 +126,7 @@ def _json_frames(path: Path) -> Iterator[pl.DataFrame]:
     for chunk in read_chunks(path):
         lines, data = chunk.count(b"\n"), chunk.removeprefix(b"\xef\xbb\xbf") if line == 1 else chunk
         if not data.isspace():
+            check_json_lines(data, path, line)
             try:
                 # Polars reads all lines to learn the fields: others it would drop silently.
                 frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)

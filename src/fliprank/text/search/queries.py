@@ -21,6 +21,7 @@ from fliprank.data.csr import bounds
 from fliprank.data.files import StrPath, open_bytes, read_bytes, resolve
 from fliprank.data.ids import Ids, factorize
 from fliprank.data.judgement_table import is_judgement_table, read_judgement_table
+from fliprank.data.markup import between
 from fliprank.errors import InputError
 from fliprank.kernels import kernel
 from fliprank.text.index_arrays import IndexArrays
@@ -122,17 +123,16 @@ def _json_queries(path: Path) -> list[tuple[int, str, str]]:
     return out
 
 
-_TOPIC = re.compile(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)
-_NUMBER = re.compile(r"<num>\s*(?:number\s*:)?\s*([^\s<]+)", re.IGNORECASE)
+_NUMBER = re.compile(r"<num>\s*(?:number\s*:\s*)?([^\s<]+)", re.IGNORECASE)
 _TITLE = re.compile(r"<title>\s*(?:topic\s*:)?([^<]*)", re.IGNORECASE)
 
 
 def _topics(path: Path) -> list[tuple[int, str, str]]:
     """The number and the title of each topic in a TREC topics file."""
-    text, out = read_bytes(path).tobytes().decode(), []
-    for topic in _TOPIC.finditer(text):
-        line = 1 + text.count("\n", 0, topic.start())
-        number, title = _NUMBER.search(topic[1]), _TITLE.search(topic[1])
+    text, out, line, done = read_bytes(path).tobytes().decode(), [], 1, 0
+    for start, topic, _ in between(text, "top"):
+        line, done = line + text.count("\n", done, start), start
+        number, title = _NUMBER.search(topic), _TITLE.search(topic)
         if number is None or title is None:
             raise InputError("a topic without a number or a title", path=path, line=line, hint=_TOPIC_HINT)
         out.append((line, number[1], " ".join(html.unescape(title[1]).split())))
