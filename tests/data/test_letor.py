@@ -185,8 +185,8 @@ DEFECTS = [
     ("1 qid:1 0:1 # b", "numbered from 1"),
     ("1 qid:1 1:1 1:1 # b", "twice: '1:1'"),
     ("1 qid:1 2:1 900:7 1:1 900:8 # b", "twice: '900:8'"),
-    ("1 qid:1 1000001:1 # b", "at most 1,000,000"),
-    ("1 qid:1 99999999999999999999999999:1 # b", "at most 1,000,000"),
+    ("1 qid:1 20001:1 # b", "at most 20,000 features, found .* n_features=N"),
+    ("1 qid:1 99999999999999999999999999:1 # b", "at most 20,000"),
     ("1 1:1 # b", "with and without qid"),
     ("1 qid:1 1:1", "with and without a document id"),
     (b"1 qid:1 1:1 # \xff", "0xff is not UTF-8"),
@@ -218,7 +218,14 @@ def test_an_index_beyond_n_features_is_a_defect_and_n_features_fixes_the_width(t
 def test_a_matrix_too_large_for_the_machine_is_refused_not_allocated(tmp_path: Path) -> None:
     path = write(tmp_path, "0 qid:1 1000000:1\n" + "0 qid:1 1:1\n" * 500_000)
     with pytest.raises(InputError, match="line 1: 1,000,000 features"):
+        read_letor(path, cache=False, n_features=1_000_000)
+
+
+def test_one_wide_line_among_many_short_ones_is_refused_unless_it_is_meant(tmp_path: Path) -> None:
+    path = write(tmp_path, "0 qid:1 1:1\n" * 10_000 + "0 qid:1 15000:1\n")
+    with pytest.raises(InputError, match=r"feature 15,000: 10,001 rows .* 572 MiB, nearly all 0 .*n_features=15000"):
         read_letor(path, cache=False)
+    assert read_letor(path, cache=False, n_features=15_000).features.shape == (10_001, 15_000)
 
 
 @pytest.mark.parametrize("text", ["", "\n \n", "# only a comment\n"])

@@ -43,6 +43,7 @@ from fliprank.data.letor_lines import (
     RAGGED_DOCID,
     RAGGED_QID,
     SPOT,
+    USUAL_FEATURES,
     WIDEST,
     Options,
     Parsed,
@@ -69,6 +70,8 @@ BINARY = (
     "relevant, write 0, or read_letor(..., unjudged=None))"
 )
 FEW = 16
+SMALL, SPARSEST = 1 << 29, 128
+"""A matrix of this size is always made; a larger one only if it takes at most so many times the bytes of its text."""
 UNJUDGED = -1.0
 """The label of a row that nobody judged."""
 
@@ -87,8 +90,8 @@ def read_letor(
     stands. A file whose only labels are -1 and 1 may follow SVMlight's binary convention, in which -1 is a judgement:
     a warning says how it was read. `missing` says what a value NULL or nan stands for: an error, the smallest value of
     that feature in the same query (as in LETOR's own normalisation; 0 where there is none), zero, or NaN. Features are
-    numbered from 1; `n_features` fixes how many there are, otherwise the largest index does. A value too large for
-    float32 becomes the largest float32, with a warning.
+    numbered from 1; `n_features` fixes how many there are (up to 1,000,000), otherwise the largest index does (up to
+    20,000). A value too large for float32 becomes the largest float32, with a warning.
     """
     if missing not in ("error", "min", "zero", "nan"):
         raise UsageError(f"missing must be error, min, zero or nan, not {missing!r}")
@@ -168,6 +171,9 @@ class _Table:
     docids: list[Ids] = field(default_factory=list)
     clamped: int = 0
     clamped_line: int = 0
+    bytes: int = 0
+    """Of the text that was read so far."""
+    sparsest: int | None = SPARSEST
 
     def resize(self, rows: int, width: int, line: int) -> Matrix:
         """Make room for `rows` in all, of at least `width` features: gives the part after the rows that are there.
@@ -175,6 +181,12 @@ class _Table:
         Reallocating a large block moves pages, not bytes: the matrix is never held twice.
         """
         width = max(width, self.width)
+        if self.sparsest is not None and 4 * rows * width > max(SMALL, self.sparsest * self.bytes):
+            message = (
+                f"feature {width:,}: {rows:,} rows of so many would take {4 * rows * width >> 20:,} MiB, nearly all 0"
+            )
+            hint = f"if that is meant: read_letor(..., n_features={width})"
+            raise InputError(message, path=self.path, line=line, hint=hint)
         try:
             if 4 * rows * width > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
                 raise MemoryError
@@ -193,12 +205,14 @@ def _parse(
 ) -> tuple[Candidates, str]:
     """The candidates of a file, and warnings, one per line."""
     table, line = _Table(source, n_features or 0), 1
+    table.sparsest = SPARSEST if n_features is None else None
     for chunk in read_chunks(source, CHUNK):
         buffer = np.frombuffer(chunk, np.uint8)
         ends = np.flatnonzero(buffer == NEWLINE)
+        table.bytes += len(chunk)
         starts, lines = find_rows(buffer, ends)
         if len(starts):
-            _add_rows(table, buffer, starts, lines + line, missing, n_features or MOST_FEATURES)
+            _add_rows(table, buffer, starts, lines + line, missing, n_features or USUAL_FEATURES)
         line += len(ends)
     if not table.rows:
         raise InputError("the file has no rows", path=source, hint=LINE)

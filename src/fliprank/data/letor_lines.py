@@ -28,6 +28,7 @@ __all__ = [
     "RAGGED_DOCID",
     "RAGGED_QID",
     "SPOT",
+    "USUAL_FEATURES",
     "WIDEST",
     "Options",
     "Parsed",
@@ -38,7 +39,8 @@ __all__ = [
     "word_end",
 ]
 
-MOST_FEATURES = 1_000_000
+MOST_FEATURES, USUAL_FEATURES = 1_000_000, 20_000
+"""How many there may be where `n_features` says so, and where it does not."""
 LARGEST = np.finfo(np.float32).max
 NEWLINE, SPACE, HASH, COLON, EQUALS = (np.uint8(ord(c)) for c in "\n #:=")
 QID_MARK, DOCID_MARK, NULL, NAN = (np.frombuffer(word, np.uint8) for word in (b"qid:", b"docid", b"null", b"nan"))
@@ -50,7 +52,7 @@ DEFECTS = (
     "expected index:value, found {token!r}",
     "expected a number after the colon, found {token!r}; missing='min', 'zero' or 'nan' says what NULL stands for",
     "features are numbered from 1, found {token!r}",
-    "expected at most {limit} features, found {token!r}",
+    "expected at most {limit} features, found {token!r}; read_letor(..., n_features=N) allows N, up to 1,000,000",
     "this feature stands in the line twice: {token!r}",
     "lines with and without qid: this one differs from those before",
     "lines with and without a document id in a comment: this one differs from those before",
