@@ -170,3 +170,13 @@ def test_no_name_can_end_the_script_that_it_stands_in(tmp_path: Path) -> None:
     assert "alert(1)" in page
     assert "<script>alert" not in page
     assert page.count("</script>") == page.count("<script")
+
+
+def test_names_with_characters_that_no_svg_can_hold_are_drawn(tmp_path: Path) -> None:
+    chart = trajectory_chart(
+        [score_trajectory(*line(8), "AP")], "a\x01b\x1b[2J\b\\u0001\ud800 \U0001f600 <é>\ufffe", -1, 1
+    )
+    for name in ("a.svg", "a.png", "a.html"):
+        write_chart(chart, tmp_path / name)
+    texts = " ".join(each.text for each in ET.parse(tmp_path / "a.svg").iter() if each.text)
+    assert "a\ufffdb\ufffd[2J\ufffd\ufffdu0001\ufffd \U0001f600 <é>\ufffd" in texts

@@ -5,6 +5,7 @@ Colours are Okabe and Ito's, which colour-blind people tell apart, and viridis f
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -57,7 +58,7 @@ def write_chart(chart: Any, path: StrPath, scale: float = 2.0) -> None:
     altair()
     import vl_convert
 
-    name, spec = str(path), chart.to_json(indent=None)
+    name, spec = str(path), _drawable(json.dumps(chart.to_dict()))
     if name.endswith(".svg"):
         data = _renumbered(_LONG.sub(_rounded, vl_convert.vegalite_to_svg(spec))).encode()
     elif name.endswith(".png"):
@@ -68,6 +69,26 @@ def write_chart(chart: Any, path: StrPath, scale: float = 2.0) -> None:
         raise UsageError(f"{name}: pictures are written as {', '.join(PICTURES)}")
     with atomic_write(path) as file:
         file.write(data)
+
+
+_ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\\\[uxbfv0-9]|\\.")
+
+
+def _drawable(spec: str) -> str:
+    """JSON whose strings an SVG can hold: without control characters and halves of surrogate pairs.
+
+    A backslash that would escape one is replaced too: Vega reads some strings as JavaScript does.
+    """
+
+    def shown(found: re.Match[str]) -> str:
+        escape = found[0].lower()
+        if len(escape) == 3:
+            return "\\ufffd" + found[0][2]
+        code = int(escape[2:], 16) if len(escape) == 6 else ord(" ")
+        allowed = code >= 32 and not 0xD800 <= code < 0xE000 and code < 0xFFFE
+        return found[0] if (allowed or code in (9, 10, 13)) and escape not in ("\\b", "\\f") else "\\ufffd"
+
+    return _ESCAPE.sub(shown, spec)
 
 
 def _page(spec: str) -> str:
