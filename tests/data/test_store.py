@@ -406,3 +406,10 @@ def test_a_store_without_sums_is_not_believed_where_they_are_asked_for(tmp_path:
     path.write_bytes(path.read_bytes().replace(b'"sum"', b'"sun"'))
     with pytest.raises(InputError, match="not what was written"):
         read_arrays(path, check=True)
+
+
+def test_what_is_no_regular_file_is_never_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        with pytest.raises(InputError, match="not a regular file"):
+            read_arrays(path)

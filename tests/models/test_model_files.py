@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -239,6 +240,15 @@ def bomb() -> bytes:
     return file.getvalue()
 
 
+def shared() -> bytes:
+    """A file of which many members are the same bytes."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as zipped:
+        zipped.writestr("values.npy", bytes(10_000))
+        zipped.filelist += zipped.filelist * 30
+    return file.getvalue()
+
+
 COUNT = len(LARGE.params)
 
 
@@ -252,7 +262,10 @@ COUNT = len(LARGE.params)
         (npz({"values": np.array([{}] * COUNT)}), "not an arrays file"),
         (claim("(1000000000000000,)"), "not an array of numbers, or cut off"),
         (claim("(-1,)"), "not an arrays file"),
-        (bomb(), "is compressed"),
+        (claim("(("), "not an arrays file"),
+        (claim("(0x,)"), "not an arrays file"),
+        (bomb(), "larger than the file"),
+        (shared(), "larger than the file"),
         (b"PK\x03\x04 nothing", "not an arrays file"),
     ],
 )
@@ -272,4 +285,22 @@ def test_changed_arrays_are_refused(tmp_path: Path) -> None:
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"arrays-.*\.npz: .*the checksum differs"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+@pytest.mark.parametrize("name", ["model.json", "arrays"])
+def test_what_is_no_regular_file_is_never_read(name: str, kind: str, tmp_path: Path) -> None:
+    LARGE.save(tmp_path)
+    path = tmp_path / name if name == "model.json" else next(tmp_path.glob("*.npz"))
+    path.unlink()
+    {"pipe": os.mkfifo, "device": lambda at: at.symlink_to("/dev/zero"), "folder": Path.mkdir}[kind](path)
+    with pytest.raises(InputError, match="not a regular file"):
+        load_model(tmp_path)
+
+
+def test_a_file_larger_than_any_model_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    LARGE.save(tmp_path)
+    monkeypatch.setattr(folder, "LARGEST_ARRAYS", 1000)
+    with pytest.raises(InputError, match="larger than any such file"):
         load_model(tmp_path)

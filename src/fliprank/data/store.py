@@ -83,6 +83,8 @@ def read_arrays(path: StrPath, *, check: bool = False) -> tuple[dict[str, Any], 
     With `check` the whole file is read and must be what was written, byte by byte.
     """
     try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise ValueError("not a regular file")
         with open(path, "rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:  # ValueError: an empty file can't be mapped

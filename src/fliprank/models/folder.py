@@ -27,6 +27,8 @@ import io
 import json
 import math
 import re
+import stat
+import tokenize
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -46,7 +48,10 @@ Arrays = dict[str, NDArray[Any]]
 
 VERSION = 1
 ARRAYS = re.compile(r"arrays-[0-9a-f]{16}\.npz")
-LARGEST_JSON = 1 << 28
+LARGEST_JSON, LARGEST_ARRAYS = 1 << 28, 1 << 32
+BROKEN_FILE = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, tokenize.TokenError, SyntaxError)
+BROKEN = (*BROKEN_FILE, TypeError, KeyError, MemoryError, OverflowError)
+"""What Python and NumPy raise for a zip file or an array header that nobody wrote."""
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -184,9 +189,7 @@ def _array_files(folder: Path) -> list[Path]:
 
 def _read_json(path: Path) -> Record:
     try:
-        if path.stat().st_size > LARGEST_JSON:
-            raise InputError(f"larger than any model.json ({LARGEST_JSON >> 20} MiB)", path=path)
-        data = json.loads(path.read_bytes(), parse_constant=_no_constant)
+        data = json.loads(_read_bounded(path, LARGEST_JSON), parse_constant=_no_constant)
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror or error}", path=path) from error
     except json.JSONDecodeError as error:
@@ -196,6 +199,16 @@ def _read_json(path: Path) -> Record:
     if not isinstance(data, dict):
         raise InputError(f"expected a JSON object, found {_shown(data)}", path=path)
     return Record(path, "", data)
+
+
+def _read_bounded(path: Path, largest: int) -> bytes:
+    """The bytes of a regular file that is not too large: a pipe may never end, and a device has no size."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError("not a regular file", path=path)
+    if status.st_size > largest:
+        raise InputError(f"{status.st_size >> 20:,} MiB: larger than any such file ({largest >> 20:,} MiB)", path=path)
+    return path.read_bytes()
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -248,15 +261,17 @@ def _read_arrays(folder: Path, record: Record) -> Arrays:
         record.fail("file", "the name of an arrays file in the same folder")
     path = folder / name
     try:
-        data = path.read_bytes()
+        data = _read_bounded(path, LARGEST_ARRAYS)
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror or error}", path=path) from error
     if hashlib.sha256(data).hexdigest() != record.text("sha256"):
         raise InputError("not the arrays that were saved with model.json: the checksum differs", path=path)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
+            if sum(member.file_size for member in file.infolist()) > len(data):  # some share their bytes
+                raise ValueError("its arrays are larger than the file")
             return {m.filename.removesuffix(".npy"): _member(file, m, len(data)) for m in file.infolist()}
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+    except (*BROKEN, ValueError, OSError) as error:
         raise InputError(f"not an arrays file: {error}", path=path) from error
 
 
