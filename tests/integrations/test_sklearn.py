@@ -41,8 +41,31 @@ def values(ranker: Any) -> list[float]:
     return found
 
 
+class OneQuery:
+    """A ranker that takes all rows as one query: scikit-learn's own checks know of no queries."""
+
+    def fit(self, X: Any, y: Any = None, qid: Any = None) -> Any:
+        return super().fit(X, y, qid=_zeros(X) if qid is None else qid)  # type: ignore[misc]
+
+    def score(self, X: Any, y: Any = None, qid: Any = None) -> float:
+        found: float = super().score(X, y, qid=_zeros(X) if qid is None else qid)  # type: ignore[misc]
+        return found
+
+
+def _zeros(X: Any) -> np.ndarray:
+    return np.zeros(X.shape[0] if hasattr(X, "shape") and X.shape else len(X) if hasattr(X, "__len__") else 0)
+
+
+class OneLinear(OneQuery, LinearRanker):
+    """Linear."""
+
+
+class OneNetwork(OneQuery, NetworkRanker):
+    """A net."""
+
+
 @pytest.mark.filterwarnings("ignore:Skipping check")
-@pytest.mark.parametrize("ranker", RANKERS)
+@pytest.mark.parametrize("ranker", [OneLinear(epochs=8), OneNetwork(hidden=3, epochs=8)])
 def test_it_is_an_estimator_by_scikit_learns_own_checks(ranker: Any) -> None:
     failed = [told for told in check_estimator(ranker, on_fail=None) if told["status"] not in ("passed", "skipped")]
     assert not failed, failed
@@ -95,13 +118,27 @@ def test_group_sizes_say_the_same_as_sorted_ids() -> None:
     assert by_size.score(X, y, group=[10] * 30) == by_id.score(X, y, qid=qid)
 
 
-def test_without_queries_all_rows_are_one_query() -> None:
+def test_rows_without_queries_are_an_error_never_one_query() -> None:
     X, y, qid = rows()
-    ranker = LinearRanker(objective="ranknet", measure="AP").fit(X, y)
-    assert values(ranker) == values(LinearRanker(objective="ranknet", measure="AP").fit(X, y, qid=np.zeros(len(y))))
-    scores = ranker.predict(X)
-    assert ranker.score(X, y) == parse_measure("AP").per_query(scores, Candidates.of(y))[0]
-    assert ranker.score(X, y) != ranker.score(X, y, qid=qid)
+    ranker = LinearRanker(epochs=2).fit(X, y, qid=qid)
+    with pytest.raises(UsageError, match=r"give qid=.* or group=.*enable_metadata_routing"):
+        LinearRanker(epochs=2).fit(X, y)
+    with pytest.raises(UsageError, match="give qid="):
+        ranker.score(X, y)
+    with pytest.raises(UsageError, match=r"eval_set is \(X, y, qid\)"):
+        LinearRanker(epochs=2).fit(X, y, qid=qid, eval_set=(X, y))
+    with pytest.raises(UsageError, match="give qid="):
+        LinearRanker(epochs=2).fit(X, y, qid=qid, eval_set=(X, y, None))
+    assert len(ranker.predict(X)) == len(X)
+
+
+def test_cross_validation_that_does_not_route_ids_to_the_score_fails() -> None:
+    X, y, qid = rows()
+    with pytest.raises(UsageError, match="enable_metadata_routing"):
+        cross_val_score(LinearRanker(epochs=2), X, y, cv=GroupKFold(3), groups=qid, error_score="raise")
+    how: dict[str, Any] = {"params": {"qid": qid}, "error_score": "raise"}
+    with pytest.raises(UsageError, match="enable_metadata_routing"):
+        cross_val_score(LinearRanker(epochs=2), X, y, cv=GroupKFold(3), groups=qid, **how)
 
 
 def test_predictions_stand_in_the_order_of_the_rows() -> None:
@@ -207,7 +244,7 @@ def test_metadata_routing_brings_ids_to_every_fold_of_a_search() -> None:
         for a, b in GroupKFold(3).split(X, y, groups=qid)
     ]
     with config_context(enable_metadata_routing=True):
-        ranker = LinearRanker(epochs=5).set_fit_request(qid=True).set_score_request(qid=True)
+        ranker = LinearRanker(epochs=5)
         routed = {"qid": qid, "groups": qid}
         assert cross_val_score(ranker, X, y, cv=GroupKFold(3), params=routed).tolist() == by_hand
         pipeline = Pipeline([("same", FunctionTransformer()), ("ranker", ranker)])
@@ -262,7 +299,7 @@ X, Y, QID = rows(queries=3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_data_that_cannot_be_used_are_refused_in_plain_words(arguments: Any, error: type, said: str) -> None:
     with pytest.raises(error, match=said):
-        LinearRanker(epochs=1).fit(**{"X": X, "y": Y, **arguments})
+        LinearRanker(epochs=1).fit(**{"X": X, "y": Y, "qid": None if "group" in arguments else QID, **arguments})
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """scikit-learn estimators: rankers for pipelines, GroupKFold and model selection.
 
-Queries come as a fit parameter: `ranker.fit(X, y, qid=qid)`, `pipeline.fit(X, y, ranker__qid=qid)`, or by metadata
-routing, `ranker.set_fit_request(qid=True).set_score_request(qid=True)`.
+Queries come as a fit parameter: `ranker.fit(X, y, qid=qid)`, `pipeline.fit(X, y, ranker__qid=qid)`. Cross-validation
+and searches bring them to fitting and scoring alike by metadata routing: after
+`sklearn.set_config(enable_metadata_routing=True)`, `cross_val_score(ranker, X, y, cv=GroupKFold(5), params={"qid": qid,
+"groups": qid})`. Rows without queries are an error: as one query they would be ranked against rows of others.
 
 >>> rng = np.random.default_rng(0)
 >>> X, qid = rng.normal(size=(200, 3)), np.repeat(np.arange(20), 10)
@@ -14,7 +16,7 @@ routing, `ranker.set_fit_request(qid=True).set_score_request(qid=True)`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,6 +61,8 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]
 
     model_: Model
     fit_: Fit
+    __metadata_request__fit: ClassVar = {"qid": True}
+    __metadata_request__score: ClassVar = {"qid": True}
 
     def __init__(
         self,
@@ -91,8 +95,8 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Learn to rank the rows of each query by their labels `y`; NaN is a row that nobody judged.
 
-        The query of each row is given by `qid`, ids in any order, or by `group`, the sizes of consecutive queries;
-        without either, all rows are one query. `eval_set` = (X, y, qid), or (X, y, group) where this call has `group`,
+        The query of each row is given by `qid`, ids in any order, or by `group`, the sizes of consecutive queries.
+        `eval_set` = (X, y, qid), or (X, y, group) where this call has `group`,
         are the validation queries; without it a share of the queries is held out.
         """
         features = validate_data(self, X, dtype=np.float32)
@@ -118,10 +122,9 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _validation(self, eval_set: tuple[Any, ...], sizes: bool, names: tuple[str, ...]) -> Candidates:
-        if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3):
+        if not isinstance(eval_set, tuple) or len(eval_set) != 3:
             raise UsageError("eval_set is (X, y, qid), or (X, y, group) where fit is given group")
-        X, y, *queries = eval_set
-        given = queries[0] if queries else None
+        X, y, given = eval_set
         features = validate_data(self, X, dtype=np.float32, reset=False)
         return _candidates(features, y, None if sizes else given, given if sizes else None, names)
 
@@ -129,7 +132,7 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]
         """A score for each row, in the order given: within a query, higher is better."""
         check_is_fitted(self, "model_")
         features = validate_data(self, X, dtype=np.float32, reset=False)
-        return self.model_.score(_candidates(features, np.zeros(len(features)), None, None, self._names()))
+        return self.model_.score(_candidates(features, np.zeros(len(features)), None, [len(features)], self._names()))
 
     def score(
         self,
@@ -192,6 +195,12 @@ def _candidates(
     if labels.ndim != 1 or len(labels) != len(features):
         raise InputError(f"y must be one label a row: shape {labels.shape} for {len(features)} rows of X")
     called = [str(name) for name in names]
+    if qid is None and group is None:
+        hint = "qid=, the query of each row, or group=, the sizes of consecutive queries"
+        routing = (
+            "in cross-validation and searches by sklearn.set_config(enable_metadata_routing=True), params={'qid': qid}"
+        )
+        raise UsageError(f"a ranker ranks the rows of each query: give {hint}; {routing}")
     if qid is None:
         return Candidates.of(labels, group=group, features=features, feature_names=called)
     if group is not None:
