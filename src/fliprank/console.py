@@ -34,7 +34,7 @@ __all__ = [
 
 def show(*things: Table | str) -> None:
     """Print to standard output; wide enough for whole tables where there is no terminal to fit."""
-    console = Console(highlight=False, width=None if sys.stdout and sys.stdout.isatty() else 160)
+    console = Console(highlight=False, emoji=False, width=None if sys.stdout and sys.stdout.isatty() else 160)
     for thing in things:
         console.print(printable(thing), markup=False) if isinstance(thing, str) else console.print(thing)
 
@@ -45,7 +45,7 @@ def working(text: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    with Console(stderr=True).status(f"{text} (the first run after an installation compiles for a while)"):
+    with Console(stderr=True, emoji=False).status(f"{text} (the first run after an installation compiles for a while)"):
         yield
 
 
@@ -92,7 +92,7 @@ def counting(name: str) -> Iterator[Callable[[str, int], None]]:
     if not sys.stderr.isatty():
         yield lambda what, done: None
         return
-    with Console(stderr=True).status(name) as status:
+    with Console(stderr=True, emoji=False).status(name) as status:
         yield lambda what, done: status.update(f"{name}: {what}" + (f" {done:,}" if done else ""))
 
 
@@ -104,15 +104,15 @@ def fit_progress(name: str) -> Iterator[Callable[[str, int, int, Epoch | None], 
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True, emoji=False), transient=True) as progress:
         task = progress.add_task(
-            f"{plain(name)} (the first run after an installation compiles for a while)", total=None
+            f"{printable(name)} (the first run after an installation compiles for a while)", total=None
         )
 
         def report(what: str, done: int, total: int, epoch: Epoch | None) -> None:
             at = "" if epoch is None else f" epoch {epoch.number} train {epoch.train:.4f} valid {epoch.valid:.4f}"
-            progress.update(task, description=f"{plain(name)}: {what}{at}", completed=done, total=total)
+            progress.update(task, description=f"{printable(name)}: {what}{at}", completed=done, total=total)
 
         yield report
 

@@ -14,6 +14,7 @@ import pytest
 
 import fliprank
 from fliprank.cli.evaluate import TieRule, Tool
+from fliprank.cli.outputs import write_outputs
 from fliprank.data.builtin import collection
 from fliprank.measures.conventions import CONVENTIONS
 from fliprank.measures.ties import TIES
@@ -167,3 +168,23 @@ def test_help_and_version() -> None:
     told = fliprank_does("evaluate", "--help").stdout
     assert "Examples:" in told
     assert "--convention" in told
+
+
+def test_names_of_emoji_are_shown_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text(":smile: 0 d1 1\n:smile: 0 d2 0\n")
+    (tmp_path / ":heart:.run").write_text(":smile: Q0 d1 1 2 x\n:smile: Q0 d2 2 1 x\n")
+    done = fliprank_does("evaluate", str(tmp_path / "qrels"), str(tmp_path / ":heart:.run"), "-m", "RR", "-q")
+    assert ":smile:" in done.stdout
+    assert ":heart:" in done.stdout.replace("\n", "")
+
+
+def test_ids_that_look_like_formulas_are_text_in_csv(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("=1+2 0 d1 1\n-5 0 d1 1\n@x 0 d1 1\n")
+    (tmp_path / "run").write_text("=1+2 Q0 d1 1 2 x\n-5 Q0 d1 1 2 x\n@x Q0 d1 1 2 x\n")
+    done = fliprank_does("evaluate", str(tmp_path / "qrels"), str(tmp_path / "run"), "-m", "RR", "-q", "--csv")
+    assert {row["query"] for row in csv.DictReader(io.StringIO(done.stdout))} == {"'=1+2", "-5", "'@x"}
+
+
+def test_names_that_look_like_formulas_are_text_in_csv_files(tmp_path: Path) -> None:
+    write_outputs([tmp_path / "a.csv"], None, [{"name": "=HYPERLINK(1)", "=value": -0.5}])
+    assert (tmp_path / "a.csv").read_text() == "name,'=value\n'=HYPERLINK(1),-0.5\n"

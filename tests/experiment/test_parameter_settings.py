@@ -132,3 +132,19 @@ def test_a_wrong_file_of_settings_is_an_error_that_names_it(tmp_path: Path, text
 def test_a_wrong_setting_is_an_error_that_says_what_was_meant(given: dict[str, list[str]], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         read_settings(None, **given).apply(Parameters.of({"k": (1.2, 0, np.inf), "b": (0.75, 0, 1)}))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[start]\nk1 = 1" + "0" * 400, "start of k1 is larger than any number"),
+        ("[start]\nk1 = 1" + "0" * 5000, "can't be read as TOML"),
+        ("[bounds]\nk1 = [0, 1" + "0" * 400 + "]", "bounds of k1 is larger than any number"),
+        ("[start]\n" + ".".join(["a"] * 3000) + " = 1", "without end|can't be read"),
+        ("[start]\nk1 = " + "[" * 5000, "can't be read as TOML"),
+    ],
+)
+def test_numbers_and_tables_without_end_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "p.toml").write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_settings(tmp_path / "p.toml")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -122,3 +124,22 @@ def test_columns_of_the_address() -> None:
 def test_reading_links_keeps_only_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "links").write_text('{"target": 7, "text": "x"}\n')
     assert read_links(tmp_path / "links").to_dicts() == [{"target": "7", "text": "x"}]
+
+
+def test_the_text_of_a_link_may_be_a_list_as_that_of_a_field(tmp_path: Path) -> None:
+    links = [{"target": "d2", "text": ["red shoe", "boot"]}, {"target": "d1", "text": []}]
+    records = [{"_id": "d1", "title": "x", "links": links}, {"_id": "d2", "title": "y"}]
+    inside = Index.build(records)
+    (tmp_path / "anchors").write_text(json.dumps({"target": "d2", "text": ["red shoe", "boot"]}))
+    beside = Index.build([{"_id": "d1", "title": "x"}, {"_id": "d2", "title": "y"}], anchors=tmp_path / "anchors")
+    for index in (inside, beside):
+        assert index.search({"q": "boot"}).docids.tolist() == ["d2"]
+
+
+@pytest.mark.parametrize("wrong", [{"target": ["d2"], "text": "a"}, {"target": "d2", "text": [{"a": "b"}]}])
+def test_links_that_are_no_text_are_refused(wrong: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="of a link is a list, not text"):
+        Index.build([{"_id": "d1", "title": "x", "links": [wrong]}])
+    (tmp_path / "anchors").write_text(json.dumps(wrong))
+    with pytest.raises(InputError, match="link"):
+        read_links(tmp_path / "anchors")

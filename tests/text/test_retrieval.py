@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from fliprank.arrays import Floats
 from fliprank.data.builtin import collection
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import resolve
+from fliprank.data.ids import Ids
 from fliprank.errors import InputError, UsageError
 from fliprank.models import BM25, BM25F, BM25Sum
 from fliprank.models.base import Model
@@ -351,3 +353,15 @@ def test_broken_topics_are_named(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
         read_queries(path)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(("qid", "text"), [("q1", "red \ud800 shoe"), ("q\udfff", "red")])
+def test_half_of_a_surrogate_pair_in_a_query_is_refused(qid: str, text: str, tmp_path: Path) -> None:
+    index = Index.build([{"_id": "d1", "title": "red shoe"}])
+    path = tmp_path / "queries.jsonl"
+    path.write_text(json.dumps({"_id": qid, "text": text}))
+    for queries in ({qid: text}, path):
+        with pytest.raises(InputError, match="half of a surrogate pair"):
+            index.search(queries)
+    with pytest.raises(InputError, match="half of a surrogate pair"):
+        Ids.of([f"{qid}\ud800"])

@@ -143,13 +143,17 @@ def _print_json(result: Evaluation, comparisons: list[Comparison], per_query: bo
 def _print_csv(result: Evaluation, per_query: bool) -> None:
     import csv
 
+    from fliprank.data.csv_cells import safe_cell
+
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if not per_query:
         writer.writerow(["run", "measure", "mean"])
-        writer.writerows([run, m, repr(v)] for run, means in result.means().items() for m, v in means.items())
+        for run, means in result.means().items():
+            writer.writerows([safe_cell(run), m, repr(v)] for m, v in means.items())
         return
     qids = result.qids.tolist()
     writer.writerow(["run", "query", "measure", "value"])
     for run, values in result.values.items():
         for name, column in values.items():
-            writer.writerows([run, qid, name, repr(v)] for qid, v in zip(qids, column.tolist(), strict=True))
+            known = zip(qids, column.tolist(), strict=True)
+            writer.writerows([safe_cell(run), safe_cell(qid), name, repr(v)] for qid, v in known)

@@ -42,6 +42,7 @@ def write_outputs(outputs: Sequence[Path], chart: Any, records: Sequence[Mapping
     import json
     import math
 
+    from fliprank.data.csv_cells import safe_cell
     from fliprank.data.files import atomic_write
 
     picture = None
@@ -50,8 +51,8 @@ def write_outputs(outputs: Sequence[Path], chart: Any, records: Sequence[Mapping
             text = io.StringIO()
             if path.suffix == ".csv":
                 writer = csv.DictWriter(text, list(records[0]) if records else [], lineterminator="\n")
-                writer.writeheader()
-                writer.writerows(records)
+                writer.writerow({name: safe_cell(name) for name in writer.fieldnames})
+                writer.writerows({name: safe_cell(value) for name, value in record.items()} for record in records)
             else:  # JSON has no infinity and no NaN
                 known = [
                     {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in record.items()}

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fliprank.arrays import Bytes, Int32s, Ints, frozen
+from fliprank.errors import InputError
 from fliprank.kernels import kernel, parallel_kernel, prange
 
 __all__ = ["Ids", "compare_ids", "factorize", "find_duplicates", "locate", "match"]
@@ -45,10 +46,13 @@ class Ids:
             exact = np.abs(values) < 2**53
             if np.all(exact & (values == np.floor(values))):
                 values = values.astype(np.int64)
-        encoded = [
-            value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else str(value).encode()
-            for value in (values.tolist() if isinstance(values, np.ndarray) else values)
-        ]
+        try:
+            encoded = [
+                value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else str(value).encode()
+                for value in (values.tolist() if isinstance(values, np.ndarray) else values)
+            ]
+        except UnicodeEncodeError as error:
+            raise InputError(f"the id {error.object!r:.60} is not valid text: half of a surrogate pair") from error
         length = np.fromiter(map(len, encoded), np.int32, len(encoded))
         start = np.cumsum(length, dtype=np.int64) - length
         return cls(np.frombuffer(b"".join(encoded), np.uint8), start, length)

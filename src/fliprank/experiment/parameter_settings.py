@@ -140,7 +140,9 @@ def _from_toml(path: StrPath) -> ParameterSettings:
     try:
         with open_text(path) as lines:
             given = tomllib.loads("".join(lines).removeprefix("\ufeff"))
-    except tomllib.TOMLDecodeError as error:
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:  # of a number with thousands of digits, Python says ValueError
         raise InputError(f"can't be read as TOML: {error}", path=path) from error
     kinds = {"start", "bounds", "fix", "free", "share"}
     if unknown := sorted(given.keys() - kinds):
@@ -151,11 +153,17 @@ def _from_toml(path: StrPath) -> ParameterSettings:
 
     def table(kind: str) -> dict[str, Any]:
         found = given.get(kind, {})
-        return dict(_flat(found)) if isinstance(found, dict) else fail(f"{kind} is not a table")
+        try:
+            return dict(_flat(found)) if isinstance(found, dict) else fail(f"{kind} is not a table")
+        except RecursionError:
+            fail(f"{kind} has tables within tables without end")
 
     def number(value: Any, what: str) -> float:
         good = isinstance(value, int | float) and not isinstance(value, bool) and value == value
-        return float(value) if good else fail(f"{what} is not a number")
+        try:
+            return float(value) if good else fail(f"{what} is not a number")
+        except OverflowError:
+            fail(f"{what} is larger than any number that can be computed with")
 
     def listed(value: Any, what: str) -> tuple[str, ...]:
         good = isinstance(value, list) and all(isinstance(name, str) for name in value)

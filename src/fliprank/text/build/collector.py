@@ -199,5 +199,15 @@ def _link_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """Source, target and text of exploded links; links without a target are dropped."""
     parts = rows["link"].struct.unnest() if len(rows) else pl.DataFrame()
     empty = pl.Series([None] * len(rows), dtype=pl.String)
-    target, text = (parts[n].cast(pl.String) if n in parts.columns else empty for n in ("target", "text"))
+    target, text = (_as_text(parts[n], n) if n in parts.columns else empty for n in ("target", "text"))
     return pl.DataFrame({"source": rows["source"], "target": target, "text": text}).drop_nulls("target")
+
+
+def _as_text(column: pl.Series, name: str) -> pl.Series:
+    """The targets or texts of links as strings; a text may be a list of strings, as that of a field may."""
+    kind = column.dtype
+    if name == "text" and isinstance(kind, pl.List) and kind.inner in (pl.String, pl.Null):
+        return column.cast(pl.List(pl.String)).list.join("\n", ignore_nulls=True)
+    if kind.is_nested():
+        raise InputError(f"the {name} of a link is {'a list' if isinstance(kind, pl.List) else 'an object'}, not text")
+    return column.cast(pl.String)

@@ -66,6 +66,10 @@ def _json_links(path: StrPath) -> pl.DataFrame:
         row = {name: record.get(name) for name in ("source", "target", "text")}
         if not isinstance(row["target"], str | int):
             raise InputError("a link without a target", path=path, line=line, hint='{"target": "d1", "text": "..."}')
+        if isinstance(row["text"], list) and all(isinstance(each, str) for each in row["text"]):
+            row["text"] = "\n".join(row["text"])  # as in a field
+        if wrong := next((name for name in row if isinstance(row[name], list | dict)), None):
+            raise InputError(f"the {wrong} of a link is not text: {row[wrong]!r:.60}", path=path, line=line)
         rows.append({name: value if value is None else str(value) for name, value in row.items()})
     return _known(pl.DataFrame(rows, {"source": pl.String, "target": pl.String, "text": pl.String}))
 

@@ -88,6 +88,8 @@ def read_queries(queries: QueriesLike) -> dict[str, str]:
     if isinstance(queries, Mapping):
         if bad := next((qid for qid, text in queries.items() if not isinstance(text, str)), None):
             raise InputError(f"the query's text is {queries[bad]!r:.60}, not a string", query=str(bad))
+        for qid, text in queries.items():
+            _check_text(str(qid), text)
         return {str(qid): text for qid, text in queries.items()}
     path = resolve(Path(queries) / "queries.jsonl" if Path(queries).is_dir() else queries)
     with open_bytes(path) as file:
@@ -100,6 +102,7 @@ def read_queries(queries: QueriesLike) -> dict[str, str]:
     for line, qid, text in kinds.get(start[:1], _table_queries)(path):
         if qid in found:
             raise InputError("the query occurs twice", path=path, line=line, query=qid)
+        _check_text(qid, text, path=path, line=line)
         found[qid] = text
     return found
 
@@ -109,6 +112,13 @@ def _queries_of_judgements(path: Path) -> dict[str, str]:
     if not texts:
         raise InputError("these judgements have no texts of queries", path=path, hint="a column is called query")
     return texts
+def _check_text(qid: str, text: str, **where: Any) -> None:
+    """Raise if id or text can't be written as UTF-8: JSON can escape halves of surrogate pairs."""
+    try:
+        f"{qid}{text}".encode()
+    except UnicodeEncodeError:
+        message = f"not valid text: half of a surrogate pair in {qid!r}, {text!r:.60}"
+        raise InputError(message, **where) from None
 
 
 def _json_queries(path: Path) -> list[tuple[int, str, str]]:
