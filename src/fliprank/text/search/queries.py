@@ -112,6 +112,8 @@ def _queries_of_judgements(path: Path) -> dict[str, str]:
     if not texts:
         raise InputError("these judgements have no texts of queries", path=path, hint="a column is called query")
     return texts
+
+
 def _check_text(qid: str, text: str, **where: Any) -> None:
     """Raise if id or text can't be written as UTF-8: JSON can escape halves of surrogate pairs."""
     try:
