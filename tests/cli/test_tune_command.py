@@ -137,7 +137,7 @@ def test_what_is_wrong_is_said_in_one_line(
         ("train.qrels", "q0 0 d1 0\nq1 0 d2 0\n", "train.qrels: no label is above 0"),
         ("train.qrels", "q0 0 d1 -1\nq1 0 d2 -1\n", "train.qrels: all labels are negative"),
         ("train.qrels", "q0 0 d1 1\n", "one training query"),
-        ("train.qrels", "q0 0 d1 1100\nq1 0 d2 1\n", "query q0: nDCG(dcg='exp-log2')@10 is not a number"),
+        ("train.qrels", "q0 0 d1 1100\nq1 0 d2 1\n", "query q0: a label of 1100 has a gain of 2^1100 - 1"),
         ("queries.tsv", "q0\tthe of\nq1\tzyx\n", "q0 is 'the of'; are stemmer and stop words"),
     ],
 )

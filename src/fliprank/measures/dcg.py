@@ -50,12 +50,17 @@ def exponential_gain(labels: Floats) -> Floats:
     """
     highest = labels.max(initial=0.0)
     if highest > LARGEST_EXPONENT:
-        raise InputError(
-            f"a label of {highest:g} has a gain of 2^{highest:g} - 1, which no float can hold",
-            hint=f"labels up to {LARGEST_EXPONENT} can have exponential gain; take a linear one, or lower labels",
-        )
+        raise _too_large(highest)
     out: Floats = np.exp2(labels) - 1
     return out
+
+
+def _too_large(label: float, query: str | None = None) -> InputError:
+    return InputError(
+        f"a label of {label:g} has a gain of 2^{label:g} - 1: too large to be added up",
+        query=query,
+        hint=f"labels up to {LARGEST_EXPONENT} can have exponential gain; take a linear one, or lower labels",
+    )
 
 
 @register()
@@ -116,6 +121,7 @@ class DCG(RankMeasure):
 
     def law(self, candidates: Candidates) -> Law:
         judged, ranks = candidates.judgements, Ranks.of(self.judged_only)
+        self._check_labels(candidates)
         gain, relevant = self.gain(judged.label), judged.total(self.gain(judged.ideal) > 0)
         if self.discount is None or alpha_of(self.discount) is None:
             table = by_rank(candidates, self.cutoff, self._shared_table)
@@ -124,6 +130,15 @@ class DCG(RankMeasure):
         depth = bounds(size if self.cutoff is None else np.minimum(size, self.cutoff))
         table = self.discounts(positions(depth), np.repeat(size, np.diff(depth)))
         return Law(gain, table, relevant, limit=np.diff(depth), begin=depth[:-1], ranks=ranks)
+
+    def _check_labels(self, candidates: Candidates) -> None:
+        """Raise an error that names the first query with a label whose gain no float can hold."""
+        judged, named = candidates.judgements, [label for label, _ in self.gains]
+        if EXPONENTIAL_GAIN[self.dcg] and judged.ideal.max(initial=0.0) > LARGEST_EXPONENT:
+            large = (judged.ideal > LARGEST_EXPONENT) & ~np.isin(judged.ideal, named)
+            if large.any():
+                first = int(large.argmax())
+                raise _too_large(judged.ideal[first], candidates.qids[judged.owner[first]])
 
     def _shared_table(self, rank: Floats) -> Floats:
         from_0 = rank.astype(np.int64) - 1
@@ -139,7 +154,9 @@ class DCG(RankMeasure):
         discount = self.discounts(rank, self.ranked(candidates)[judged.owner])
         best = judged.total(gain * discount * (rank < (self.cutoff or np.inf)))
         if not np.isfinite(best).all():
-            raise InputError(f"the gains of a query add up to more than any float: labels up to {judged.ideal.max():g}")
+            query = candidates.qids[int((~np.isfinite(best)).argmax())]
+            message = f"its gains add up to more than any float: there are labels up to {judged.ideal.max():g}"
+            raise InputError(message, query=query)
         return best
 
 
