@@ -77,7 +77,7 @@ chance gives. The abstracts of the first table have nearly all in one field, and
 gains a little on nearly every row, but a few dozen or hundred queries with binary judgements do not show it. The
 language model's usual mu of 2000 is far off for short texts (Cranfield, NPL), and tuning mends that.
 
-Direct search or RankNet for the language model (Metzler 2007, Table 1): [papers/metzler2007.md](papers/metzler2007.md).
+Direct search or RankNet for the language model (Metzler 2007, Table 1): `fliprank reproduce metzler2007`.
 """
 
 
