@@ -19,10 +19,11 @@ from fliprank.experiment import jobs
 from fliprank.experiment.jobs import tune_and_write
 from fliprank.experiment.parameter_settings import ParameterSettings, read_settings
 from fliprank.experiment.recipes import recipes_for, weigh
+from fliprank.experiment.splits import folds_of
 from fliprank.experiment.task import Queries, Task, open_index, pooled, task_of_documents
 from fliprank.experiment.training import prepared
 from fliprank.experiment.trials import KEEP_DEFAULTS, Trial
-from fliprank.experiment.tuning import _Tuner, cross_validate, folds_of, tune
+from fliprank.experiment.tuning import _Tuner, tune
 from fliprank.measures import parse_measure
 from fliprank.models import BM25, BM25F, Network, load_model
 from fliprank.objectives import RankNet
@@ -119,8 +120,9 @@ def test_defaults_that_can_not_be_bettered_stay() -> None:
 
 def test_labels_at_random_are_not_claimed_to_help() -> None:
     rows = judged_rows(30, noise=1e6)
-    found = cross_validate(BM25F(), rows, measure=MEASURE, recipes=[KEEP_DEFAULTS, *QUICK], folds=3)
-    gap = MEASURE.per_query(found.tuned, rows) - MEASURE.per_query(found.default, rows)
+    found = tune(BM25F(), rows, measure=MEASURE, recipes=[KEEP_DEFAULTS, *QUICK], folds=3)
+    assert found.start is not None
+    gap = MEASURE.per_query(found.held_out, rows) - MEASURE.per_query(found.start.score(rows), rows)
     assert abs(gap.mean()) < 3 * gap.std() / np.sqrt(len(gap)) + 1e-9
 
 
@@ -128,15 +130,15 @@ def test_a_fold_is_ranked_by_a_model_that_did_not_see_it() -> None:
     rows = judged_rows(20)
     held = folds_of(rows.queries, 4, 0)[0]
     seen = rows.select(np.setdiff1d(np.arange(rows.queries), held))
-    found = cross_validate(BM25F(), rows, measure=MEASURE, recipes=QUICK, folds=4, restarts=1)
+    found = tune(BM25F(), rows, measure=MEASURE, recipes=QUICK, folds=4)
     # Labels of the held-out fold may be anything: they are not looked at.
     labels = rows.labels.copy()
     labels[np.isin(rows.query_of_rows(), held)] = 1.0
     changed = Candidates(rows.offsets, labels, rows.qids, rows.docids, terms=rows.terms)
-    again = cross_validate(BM25F(), changed, measure=MEASURE, recipes=QUICK, folds=4, restarts=1)
+    again = tune(BM25F(), changed, measure=MEASURE, recipes=QUICK, folds=4)
     mine = np.isin(rows.query_of_rows(), held)
-    np.testing.assert_allclose(found.tuned[mine], again.tuned[mine])
-    assert not np.allclose(found.tuned[~mine], again.tuned[~mine])
+    np.testing.assert_allclose(found.held_out[mine], again.held_out[mine])
+    assert not np.allclose(found.held_out[~mine], again.held_out[~mine])
     assert seen.queries == 15
 
 

@@ -26,18 +26,18 @@ from fliprank.experiment.recipes import Recipes, in_words, recipes_for, weigh
 from fliprank.experiment.row_pool import RowPool
 from fliprank.experiment.splits import folds_of
 from fliprank.experiment.training import prepared
-from fliprank.experiment.trials import KEEP_DEFAULTS, Progress, Running, Trial, fit_once, run_trial
+from fliprank.experiment.trials import KEEP_DEFAULTS, Progress, Trial, fit_once
 from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
 from fliprank.models.registry import make_model
 from fliprank.objectives import Objective
 from fliprank.optimize.fit import Epoch, Fit, Tried
-from fliprank.optimize.methods import Method, Sampled
+from fliprank.optimize.methods import Method
 from fliprank.optimize.problem import all_alike
 from fliprank.optimize.space import Space
 from fliprank.parallel import run_parallel
 
-__all__ = ["CrossValidated", "cross_validate", "optimal", "tune"]
+__all__ = ["tune"]
 
 ROUNDS = 4
 """A fit goes on while rows that it did not see come up among the first ranks, at most so many rounds."""
@@ -86,54 +86,11 @@ def tune(
 
 
 @dataclass(frozen=True, eq=False)
-class CrossValidated:
-    """Scores of every row by a model that did not see its query, and by the defaults; the weights in each fold."""
-
-    default: Floats
-    tuned: Floats
-    weights: tuple[dict[Trial, float], ...]
-
-
-def cross_validate(
-    model: Model,
-    rows: Candidates,
-    *,
-    measure: str | Measure = DEFAULT_MEASURE,
-    parameters: ParameterSettings | None = None,
-    recipes: Recipes | None = None,
-    folds: int = 5,
-    restarts: int = 1,
-    seed: int = 0,
-    jobs: int | None = None,
-) -> CrossValidated:
-    """What `tune` is worth on queries it does not see, without the fits on all queries: each fold by the others."""
-    chosen = parse_measure(measure)
-    tuner = _Tuner.of(model, rows, chosen, parameters, restarts, seed, jobs)
-    known = recipes_for(chosen) if recipes is None else recipes
-    pool = tuner.pool if len(rows) == len(tuner.pool.for_gradients) else tuner.fits_of_all(list(known))[1]
-    held = tuner.hold_out(known, pool, folds)
-    return CrossValidated(tuner.model.score(rows), held.scores, held.weights)
-
-
-def optimal(model: Model, rows: Candidates, measure: str | Measure = DEFAULT_MEASURE, *, seed: int = 0) -> Fit:
-    """The best parameters on these very rows: an upper bound to compare with (Metzler 2007, Table 1), never a result.
-
-    By sampled line searches from the defaults and from a random point, without a prior.
-    """
-    chosen, ready = parse_measure(measure), prepared(model, rows)
-    search = Sampled(restarts=2)
-    fit = run_trial(Trial(None, (search,)), ready, rows, None, chosen, Running(seed=seed))
-    assert fit is not None
-    return replace(fit, settings={"reference": f"optimal on these rows: an upper bound of {chosen}, not a result"})
-
-
-@dataclass(frozen=True, eq=False)
 class _HeldOut:
     """What each recipe gave on each query that it did not see; scores of all rows by blends that did not see them."""
 
     values: dict[Trial, Floats]
     scores: Floats
-    weights: tuple[dict[Trial, float], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,13 +180,13 @@ class _Tuner:
             held = pool.for_gradients.select(part)
             for recipe in recipes:
                 values[recipe][part] = self.measure.per_query(own[recipe].score(held), held)
-        scores, weights, owner = np.empty(len(rows)), list[dict[Trial, float]](), rows.query_of_rows()
+        scores, owner = np.empty(len(rows)), rows.query_of_rows()
         for part, some, own, (_, few) in zip(parts, kept, fits, seen, strict=True):
             known = {recipe: found[some] for recipe, found in values.items()}
-            weights.append(dict(recipes) if isinstance(recipes, Mapping) else weigh(known, self.measure))
-            mean = self.mean_of([own[recipe] for recipe in weights[-1]], list(weights[-1].values()), few)
+            weights = dict(recipes) if isinstance(recipes, Mapping) else weigh(known, self.measure)
+            mean = self.mean_of([own[recipe] for recipe in weights], list(weights.values()), few)
             scores[np.isin(owner, part)] = mean.score(rows.select(part))
-        return _HeldOut(values, scores, tuple(weights))
+        return _HeldOut(values, scores)
 
     def mean_of(self, parts: Sequence[Model], weights: Sequence[float], rows: Candidates) -> Model:
         """The mean of the parameters: of logarithms, where what counts is the factor.
