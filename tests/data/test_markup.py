@@ -81,9 +81,9 @@ def test_sixteen_times_the_text_takes_nothing_like_256_times_as_long(
     tmp_path: Path, read: Callable[[Path, str], None], piece: str
 ) -> None:
     def took(times: int) -> float:
-        start = time.perf_counter()
+        start = time.process_time()
         read(tmp_path / "file", piece * times)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     took(10)
     small = min(took(4_000) for _ in range(3))

@@ -76,6 +76,7 @@ def test_pullback_is_the_gradient(seed: int, fields: int) -> None:
     rng = np.random.default_rng(seed)
     rows, theta = random_terms(rng, fields=fields), random_theta(rng, fields)
     theta[:, 0], theta[:, 3] = np.maximum(theta[:, 0], 0.05), np.maximum(theta[:, 3], 0.05)
+    theta[:, 2] = np.minimum(theta[:, 2], 0.95)  # nearer to 1, short fields bend too sharply for finite differences
     model, dscores = BM25Sum(curves=True).prepared(rows, 0).at(theta.ravel()), rng.normal(size=len(rows))
     expected = finite_differences(model, rows, dscores)
     assert model.pullback(rows, dscores) == pytest.approx(expected, rel=1e-5, abs=1e-6)

@@ -220,7 +220,7 @@ class Candidates:
     def select(self, queries: ArrayLike) -> Candidates:
         """The queries with these numbers (or where a mask is true), in this order, with all their rows."""
         chosen = _indices(queries, self.queries, "query")
-        if len(np.unique(chosen)) < len(chosen):
+        if _repeats(chosen):
             raise UsageError("select: a query is named twice")
         return self._take(chosen, span_indices(self.offsets, chosen))
 
@@ -230,11 +230,12 @@ class Candidates:
         A judged row that is dropped stays among the judgements (`missed_labels`), as a document that was not retrieved.
         """
         chosen = _indices(rows, len(self), "row")
-        if len(np.unique(chosen)) < len(chosen):
+        if _repeats(chosen):
             raise UsageError("take: a row is named twice")
-        query = np.searchsorted(self.offsets, chosen, "right") - 1
-        order = np.argsort(query, kind="stable")
-        kept = self._take(np.arange(self.queries), chosen[order], np.bincount(query, minlength=self.queries))
+        query = self.query_of_rows()[chosen]
+        if (query[1:] < query[:-1]).any():
+            chosen = chosen[np.argsort(query, kind="stable")]
+        kept = self._take(np.arange(self.queries), chosen, np.bincount(query, minlength=self.queries))
         dropped = ~np.isnan(self.labels)
         dropped[chosen] = False
         owner = np.concatenate(
@@ -359,6 +360,11 @@ def _indices(chosen: ArrayLike, size: int, kind: str) -> Ints:
     if len(numbers) and (numbers.min() < 0 or numbers.max() >= size):
         raise UsageError(f"{kind} numbers go from 0 to {size - 1}; got {numbers.min()} to {numbers.max()}")
     return numbers
+
+
+def _repeats(numbers: Ints) -> bool:
+    """Whether a number comes twice; those that rise, as is the rule, need not be sorted for it."""
+    return bool((numbers[1:] <= numbers[:-1]).any()) and len(np.unique(numbers)) < len(numbers)
 
 
 def column_ids(frame: Any, name: str) -> Ids:

@@ -150,13 +150,13 @@ def bm25_scores(lines: Lines, place: Place, theta: Floats, start: int, stop: int
         for s in range(fields):
             ratio = length[row, at(column, s)] * theta[at(inverse, s)]
             scaled[s] = theta[at(w, s)] / length_norm(theta[at(b, s)], ratio)
-        total, term = 0.0, lines.first_term[row]
+        total = 0.0
         for line in range(lines.starts[row], lines.starts[row + 1]):
+            term = lines.term[line]
             f = 0.0
             for s in range(fields):
                 f += scaled[s] * tf[line, at(column, s)]
             total += saturated(lines.weight[term, place.weight], f, k)
-            term += 1
         out[row - start] = total
 
 
@@ -199,8 +199,9 @@ def bm25_pull(
             share[s] = 1.0 / (1.0 - theta[at(b, s)] + theta[at(b, s)] * ratio[s])
             scaled[s] = theta[at(w, s)] * share[s]
             raised[s] = 0.0
-        by_k, term = 0.0, lines.first_term[row]
+        by_k = 0.0
         for line in range(lines.starts[row], lines.starts[row + 1]):
+            term = lines.term[line]
             f = 0.0
             for s in range(fields):
                 f += scaled[s] * tf[line, at(column, s)]
@@ -209,7 +210,6 @@ def bm25_pull(
                 by_k -= rise * f
                 for s in range(fields):
                     raised[s] += rise * tf[line, at(column, s)]
-            term += 1
         total[0] += by_k
         for s in range(fields):
             by_w = k * raised[s] * share[s]

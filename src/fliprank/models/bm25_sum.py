@@ -159,15 +159,15 @@ def sum_scores(lines: Lines, place: Place, theta: Floats, start: int, stop: int,
         for s in range(fields):
             ratio = length[row, at(column, s)] * theta[at(inverse, s)]
             norm[s] = _norm(theta[at(k, s)], theta[at(b, s)], ratio)
-        total, term = 0.0, lines.first_term[row]
+        total = 0.0
         for line in range(lines.starts[row], lines.starts[row + 1]):
+            term = lines.term[line]
             of_term = 0.0
             for s in range(fields):
                 tf = np.float64(lines.tf[line, at(column, s)])
                 x = curved(tf, theta[at(a, s)]) if bent else tf
                 of_term += theta[at(w, s)] * x / (x + norm[s])
             total += lines.weight[term, place.weight] * of_term
-            term += 1
         out[row - start] = total
 
 
@@ -210,8 +210,8 @@ def sum_pull(
                 ratio[s] = 1.0
             norm[s] = _norm(theta[at(k, s)], theta[at(b, s)], ratio[s])
             by_w[s] = fall[s] = bend[s] = 0.0
-        term = lines.first_term[row]
         for line in range(lines.starts[row], lines.starts[row + 1]):
+            term = lines.term[line]
             weight = given * lines.weight[term, place.weight]
             for s in range(fields):
                 tf = np.float64(lines.tf[line, at(column, s)])
@@ -221,7 +221,6 @@ def sum_pull(
                 by_w[s] += y
                 fall[s] += y * share
                 bend[s] += y * share * _log(tf)
-            term += 1
         for s in range(fields):
             weight, beta = theta[at(w, s)], length_norm(theta[at(b, s)], ratio[s])
             total[s] += by_w[s]

@@ -121,7 +121,7 @@ class TwoStageLM(Model):
             raise UsageError(f"this {self.kind} model knows no fields yet: train it, or call prepared(train, rng)")
         key = ("row function", self.kind, self.fields, self.mixture)
         if key not in candidates.memo:
-            lines = term_rows(candidates, self.fields, not self.mixture)
+            lines = term_rows(candidates, self.fields, not self.mixture, absent=True)
             background = _background(candidates, self.fields, not self.mixture)
             times = np.where(background.sum(axis=1) > 0, statistics_of(candidates).count, 0.0)
             lines = lines._replace(weight=frozen(times[:, None], np.float64), background=frozen(background, np.float64))
@@ -214,8 +214,9 @@ def language_scores(
             share = theta[at(weight, s)] * inverse if inverse > 0.0 else 1.0 / fields
             seen[s] = share * known
             unseen[s] = share * (known * theta[at(mu, s)] + jelinek if size > 0.0 else 1.0)
-        total, product, term = 0.0, 1.0, lines.first_term[row]
+        total, product = 0.0, 1.0
         for line in range(lines.starts[row], lines.starts[row + 1]):
+            term = lines.term[line]
             times = lines.weight[term, place.weight]
             if times > 0.0:
                 p = 0.0
@@ -228,7 +229,6 @@ def language_scores(
                         product = 1.0
                 else:
                     total += times * np.log(max(p, LEAST))
-            term += 1
         out[row - start] = total + np.log(product)
 
 
@@ -278,8 +278,9 @@ def language_pull(
             known[s] = (1.0 - jelinek) / size if size > 0.0 else 0.0
             prior[s] = known[s] * theta[at(mu, s)] + jelinek if size > 0.0 else 1.0
             by_tf[s] = by_background[s] = 0.0
-        through, term = 0.0, lines.first_term[row]
+        through = 0.0
         for line in range(lines.starts[row], lines.starts[row + 1]):
+            term = lines.term[line]
             times = lines.weight[term, place.weight]
             if times > 0.0:
                 p = 0.0
@@ -292,7 +293,6 @@ def language_pull(
                     for s in range(fields):
                         by_tf[s] += rise * tf[line, at(column, s)]
                         by_background[s] += rise * background[term, at(column, s)]
-            term += 1
         for s in range(fields):
             share = theta[at(weight, s)] * inverse if inverse > 0.0 else 1.0 / fields
             size = theta[at(mu, s)] + length[row, at(column, s)]

@@ -19,6 +19,7 @@ import copy
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -90,6 +91,7 @@ class Stack(Model):
     def _with(self, **changes: Any) -> Self:
         other = copy.copy(self)
         object.__setattr__(other, "_latest", (None, np.empty(0)))
+        other.__dict__.pop("models", None)
         for name, value in changes.items():
             object.__setattr__(other, name, value)
         return other
@@ -111,7 +113,7 @@ class Stack(Model):
     def scales_freely(self) -> bool:  # type: ignore[override]
         return self.hidden > 0
 
-    @property
+    @cached_property
     def models(self) -> list[Model]:
         """The parts that are models, with the values of their parameters in this stack."""
         parts = [part for part in self.parts if isinstance(part, Model)]

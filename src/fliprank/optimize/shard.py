@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fliprank.arrays import Floats, Ints
+from fliprank.arrays import Floats, Ints, frozen
 from fliprank.data.candidates import Candidates
 from fliprank.data.csr import span_indices
+from fliprank.kernels import parallel_kernel, prange
 from fliprank.models.base import Model
 from fliprank.objectives.base import Objective
 
@@ -83,12 +84,8 @@ class Evaluation:
 
     def spread(self) -> Spread:
         """How far apart the scores of a query are."""
-        rows = self.rows
-        self.owner, sizes = rows.query_of_rows(), np.maximum(rows.sizes, 1)
-        mean = np.bincount(self.owner, self.scores, rows.queries) / sizes
-        self.away = self.scores - mean[self.owner]
-        self.deviation = np.sqrt(np.bincount(self.owner, self.away**2, rows.queries) / sizes)
-        self.counted = self.deviation > ROUNDING * np.abs(mean)
+        self.mean, self.deviation = _moments(self.scores, self.rows.offsets)
+        self.counted = self.deviation > ROUNDING * np.abs(self.mean)
         return Spread(float(self.deviation[self.counted].sum()), int(self.counted.sum()))
 
     def evaluate(self, share: float, spread: float = 1.0) -> float:
@@ -106,9 +103,36 @@ class Evaluation:
     def in_units(self, along_scores: float, spread: float, queries: int) -> None:
         """Turn the gradient by scores in units of the spread into that by the scores themselves."""
         inverse = np.maximum(self.rows.sizes, 1) * self.deviation * queries
-        inverse = np.divide(1.0, inverse, out=np.zeros(self.rows.queries), where=self.counted)
-        self.by_score = (self.by_score - along_scores / spread * self.away * inverse[self.owner]) / spread
+        inverse = np.divide(along_scores / spread, inverse, out=np.zeros(self.rows.queries), where=self.counted)
+        given = frozen(self.by_score, np.float64)
+        self.by_score = _unscaled(given, self.scores, self.rows.offsets, self.mean, inverse, spread)
 
     def pull(self) -> Floats:
         """The gradient by the free parameters."""
         return self.model.params.pull_free(self.model.pullback(self.rows, self.by_score))
+
+
+@parallel_kernel
+def _moments(scores: Floats, offsets: Ints) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each query's scores."""
+    mean, deviation = np.zeros(len(offsets) - 1), np.zeros(len(offsets) - 1)
+    for q in prange(len(mean)):
+        start, stop = offsets[q], offsets[q + 1]
+        total, square = 0.0, 0.0
+        for row in range(start, stop):
+            total += scores[row]
+        mean[q] = total / max(stop - start, 1)
+        for row in range(start, stop):
+            square += (scores[row] - mean[q]) ** 2
+        deviation[q] = np.sqrt(square / max(stop - start, 1))
+    return mean, deviation
+
+
+@parallel_kernel
+def _unscaled(by_score: Floats, scores: Floats, offsets: Ints, mean: Floats, fall: Floats, spread: float) -> Floats:
+    """(by_score - fall (score - mean)) / spread, with `mean` and `fall` of each query."""
+    out = np.empty(len(scores))
+    for q in prange(len(mean)):
+        for row in range(offsets[q], offsets[q + 1]):
+            out[row] = (by_score[row] - fall[q] * (scores[row] - mean[q])) / spread
+    return out
