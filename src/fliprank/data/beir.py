@@ -17,22 +17,21 @@ to name the one at fault. The corpus is read when it is asked for.
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import polars as pl
 
 from fliprank.data.files import StrPath, read_chunks, resolve
+from fliprank.data.json_files import json_objects
 from fliprank.data.json_limits import check_json_lines
 from fliprank.data.trec import Qrels, read_qrels
 from fliprank.errors import InputError
 
-__all__ = ["Beir", "find_split", "json_objects", "read_beir", "read_documents", "split_to_fit", "strict_json"]
+__all__ = ["Beir", "find_split", "read_beir", "read_documents", "split_to_fit"]
 
 _BOM = b"\xef\xbb\xbf"
 _HINT = 'a line is a JSON object such as {"_id": "d1", "text": "..."}'
@@ -115,41 +114,6 @@ def _splits(root: StrPath) -> list[str]:
     return sorted(
         {name.removesuffix(".gz").removesuffix(".tsv") for name in files if name.endswith((".tsv", ".tsv.gz"))}
     )
-
-
-def json_objects(path: StrPath) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The number (from 1) and the JSON object of each line that is not blank."""
-    number = 0
-    for chunk in read_chunks(path):
-        for text in chunk.split(b"\n")[:-1]:
-            number += 1
-            text = text.removeprefix(_BOM) if number == 1 else text
-            if not text.strip():
-                continue
-            try:
-                record = strict_json(text)
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"broken JSON: {error}", path=path, line=number) from error
-            if not isinstance(record, dict):
-                raise InputError("a JSON object was expected", path=path, line=number)
-            yield number, record
-
-
-def strict_json(text: bytes) -> Any:
-    """What the bytes say; raises at NaN, infinities and numbers beyond all bounds, which JSON does not have."""
-    return _STRICT.decode(text.decode())
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    return number if math.isfinite(number) else _refuse(text)
-
-
-_STRICT = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 
 
 def _complain(path: StrPath, field: str | None = None, reason: str = "can't be read as JSON lines") -> NoReturn:

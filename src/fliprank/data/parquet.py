@@ -21,18 +21,23 @@ from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath, atomic_write
 from fliprank.errors import InputError
 
-__all__ = ["read_parquet", "write_parquet"]
+__all__ = ["read_frame", "read_parquet", "write_parquet"]
 
 
-def read_parquet(path: StrPath, **columns: Any) -> Candidates:
-    """Candidates from a Parquet file; `columns` (label=, qid=, docid=, features=) as in `Candidates.from_frame`."""
+def read_frame(path: StrPath) -> pl.DataFrame:
+    """The table of a Parquet file."""
     source = Path(path)
     if not source.is_file():
         raise InputError("is a folder, not a file" if source.is_dir() else "no such file", path=source)
     try:
-        frame = pl.read_parquet(source, glob=False)
+        return pl.read_parquet(source, glob=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise InputError(f"can't be read as Parquet: {error}", path=source) from error
+
+
+def read_parquet(path: StrPath, **columns: Any) -> Candidates:
+    """Candidates from a Parquet file; `columns` (label=, qid=, docid=, features=) as in `Candidates.from_frame`."""
+    source, frame = Path(path), read_frame(path)
     try:
         return Candidates.from_frame(frame, **columns)
     except InputError as error:

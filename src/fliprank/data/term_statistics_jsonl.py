@@ -28,11 +28,11 @@ from typing import Any
 import numpy as np
 
 from fliprank.arrays import Floats, Matrix
-from fliprank.data.beir import json_objects
 from fliprank.data.candidates import Candidates, group_rows
 from fliprank.data.csr import bounds
 from fliprank.data.files import StrPath, atomic_write
 from fliprank.data.ids import Ids
+from fliprank.data.json_files import json_objects
 from fliprank.data.term_statistics import TermStatistics
 from fliprank.errors import InputError, UsageError
 

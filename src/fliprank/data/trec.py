@@ -12,11 +12,13 @@ run is measured.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 
 from fliprank.arrays import Bytes, Floats, Ints, frozen
@@ -24,9 +26,11 @@ from fliprank.data.candidates import Candidates
 from fliprank.data.columns import Columns, Layout, count_lines, cut_lines, line_end, parse_columns
 from fliprank.data.csr import bounds, positions, span_indices
 from fliprank.data.files import StrPath, atomic_write, read_bytes
-from fliprank.data.ids import Ids, match
+from fliprank.data.ids import Ids, factorize, match
+from fliprank.data.judgement_json import read_judgement_json
 from fliprank.data.judgement_table import is_judgement_table, read_judgement_table
 from fliprank.data.order import order_rows
+from fliprank.data.parquet import read_frame
 from fliprank.data.query_doc_table import (
     check_shape,
     examples,
@@ -37,6 +41,7 @@ from fliprank.data.query_doc_table import (
     line_at,
     to_dict,
 )
+from fliprank.data.search_responses import is_score_table, read_responses, read_score_table
 from fliprank.errors import InputError, UsageError
 
 __all__ = ["JudgedRun", "Qrels", "Run", "judge", "judge_rows", "read_qrels", "read_run", "write_qrels", "write_run"]
@@ -235,15 +240,16 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def read_qrels(path: StrPath) -> Qrels:
-    """Judgements from lines `qid iteration docno label`, from BEIR's TSV with its header, or from a CSV; or gzipped.
+    """Judgements from lines `qid iteration docno label`, from BEIR's TSV with its header, or from a table; or gzipped.
 
-    A CSV has the columns query, docid and rating, or one rating per rater: see `read_judgement_table`.
+    A CSV has the columns query, docid and rating, or one rating per rater: see `read_judgement_table`. JSON is that of
+    the Search Relevance Workbench: see `read_judgement_json`.
     """
     buffer, begin = _open(path)
     end = line_end(buffer, begin)
     first = buffer[begin:end].tobytes()
-    if is_judgement_table(first):
-        table = read_judgement_table(path)
+    if _is_json(buffer, begin) or is_judgement_table(first):
+        table = read_judgement_json(path) if _is_json(buffer, begin) else read_judgement_table(path)
         return replace(Qrels.of(table.labels), texts=table.texts, notes=table.notes)
     if first.split() == _BEIR_HEADER:
         return Qrels._judged(*_read(path, buffer, end + 1, _BEIR))
@@ -251,25 +257,35 @@ def read_qrels(path: StrPath) -> Qrels:
 
 
 def read_run(path: StrPath) -> Run:
-    """A run from lines `qid Q0 docno rank score tag`; plain or gzipped.
+    """A run from lines `qid Q0 docno rank score tag`, from a table with query, docid and score, or from JSON responses.
 
-    The rank is ignored, as trec_eval does: scores decide. The tag may be absent; the first line's names the run.
+    A table is CSV, TSV or Parquet; responses may be a folder of files (`read_responses`). The rank is ignored, as
+    trec_eval does: scores decide. The tag of the first line names the run; where there is none, the file's name does.
     """
+    source, name = Path(path), Path(path).name.split(".")[0]
+    if source.is_dir():
+        return Run.of(read_responses(source), name)
+    if source.suffix == ".parquet":
+        return Run.from_frame(read_frame(source), name)
     buffer, begin = _open(path)
+    if _is_json(buffer, begin):
+        return Run.of(read_responses(path), name)
+    if is_score_table(buffer[begin : line_end(buffer, begin)].tobytes()):
+        return Run.of(read_score_table(path), name)
     offsets, qids, docids, scores = _read(path, buffer, begin, _RUN)
     return Run(offsets, qids, docids, scores, _tag(buffer, int(docids.start[0])))
 
 
+def _is_json(buffer: Bytes, begin: int) -> bool:
+    """Whether an object or a list begins here: no line of a TREC file does so."""
+    return buffer[begin : begin + 64].tobytes().lstrip()[:1] in (b"{", b"[")
+
+
 def write_qrels(path: StrPath, qrels: Qrels) -> None:
     """Write lines `qid 0 docno label`; gzipped for a name in .gz."""
-    rows = np.arange(len(qrels))
-
-    def lines(qids: list[str], docids: list[str], part: slice) -> Iterator[str]:
-        labels = qrels.labels[part].tolist()
-        for qid, docid, label in zip(qids, docids, labels, strict=True):
-            yield f"{qid} 0 {docid} {int(label) if label.is_integer() else label}\n"
-
-    _write(path, qrels, rows, lines)
+    levels, level = np.unique(qrels.labels, return_inverse=True)
+    words = [f"{int(label) if label.is_integer() else label}" for label in levels.tolist()]
+    _write(path, qrels, np.arange(len(qrels)), "0", {"label": pl.Series(words, dtype=pl.String).gather(level)})
 
 
 def write_run(path: StrPath, run: Run) -> None:
@@ -278,33 +294,25 @@ def write_run(path: StrPath, run: Run) -> None:
     Scores are written with the fewest digits that read back as the same number; gzipped for a name in .gz.
     """
     rows = order_rows(run.scores, run.offsets, run.docids)
-    ranks = positions(run.offsets) + 1
     tag = "_".join(run.name.split()) or "run"
-
-    def lines(qids: list[str], docids: list[str], part: slice) -> Iterator[str]:
-        scores = run.scores[rows[part]].tolist()
-        for qid, docid, rank, score in zip(qids, docids, ranks[part].tolist(), scores, strict=True):
-            yield f"{qid} Q0 {docid} {rank} {score} {tag}\n"
-
-    _write(path, run, rows, lines)
+    _write(path, run, rows, "Q0", {"rank": positions(run.offsets) + 1, "score": run.scores[rows], "tag": pl.lit(tag)})
 
 
-def _write(
-    path: StrPath, table: Qrels | Run, rows: Ints, lines: Callable[[list[str], list[str], slice], Iterator[str]]
-) -> None:
-    """Write `lines(query ids, document ids, part)` of the table's rows, one part at a time."""
+def _write(path: StrPath, table: Qrels | Run, rows: Ints, second: str, rest: dict[str, Any]) -> None:
+    """Write these rows of the table: query id, `second`, document id and the `rest` of the columns."""
     for kind, ids in (("query", table.qids), ("document", table.docids)):
         if (bad := first_unfit(*ids.arrays)) >= 0:
             raise InputError(
                 f"{kind} id {ids[bad]!r} is empty or has white space: a TREC file can't hold it", path=path
             )
+    number, first = factorize(table.docids)  # a document is in the lists of many queries: each id is decoded once
+    qids, docids = (
+        pl.Series(ids.compact().tolist(), dtype=pl.String) for ids in (table.qids, table.docids.take(first))
+    )
     query = np.repeat(np.arange(len(table.qids)), np.diff(table.offsets))
+    columns = {"qid": qids.gather(query), "second": pl.lit(second), "docno": docids.gather(number[rows]), **rest}
     with atomic_write(path) as file:
-        for begin in range(0, len(rows), 1 << 16):
-            part = slice(begin, begin + (1 << 16))
-            qids = table.qids.take(query[part]).compact().tolist()
-            docids = table.docids.take(rows[part]).compact().tolist()
-            file.write("".join(lines(qids, docids, part)).encode())
+        pl.select(**columns).write_csv(file, include_header=False, separator=" ", quote_style="never")
 
 
 def _open(path: StrPath) -> tuple[Bytes, int]:

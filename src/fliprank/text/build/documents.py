@@ -22,8 +22,8 @@ from typing import Any, cast
 
 import polars as pl
 
-from fliprank.data.beir import strict_json
 from fliprank.data.files import StrPath, open_bytes, read_chunks, resolve
+from fliprank.data.json_files import strict_json
 from fliprank.data.json_limits import check_json_lines
 from fliprank.data.tables import header_of, open_table
 from fliprank.errors import InputError, printable

@@ -17,8 +17,8 @@ import numpy as np
 import polars as pl
 
 from fliprank.arrays import Floats, Ints
-from fliprank.data.beir import json_objects
 from fliprank.data.files import StrPath, open_bytes, read_bytes
+from fliprank.data.json_files import json_objects
 from fliprank.errors import InputError, UsageError
 
 __all__ = ["pagerank", "read_links", "url_columns"]

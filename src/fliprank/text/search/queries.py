@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from fliprank.arrays import Bytes, Floats, Int32s, Ints
-from fliprank.data.beir import json_objects
 from fliprank.data.csr import bounds
 from fliprank.data.files import StrPath, open_bytes, read_bytes, resolve
 from fliprank.data.ids import Ids, factorize
+from fliprank.data.json_files import json_objects
 from fliprank.data.judgement_table import is_judgement_table, read_judgement_table
 from fliprank.data.markup import between
 from fliprank.errors import InputError
