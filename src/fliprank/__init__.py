@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from fliprank.data.candidates import Candidates as Candidates
     from fliprank.data.candidates import concat as concat
     from fliprank.data.candidates import group_rows as group_rows
+    from fliprank.data.fusion_rows import fused_run as fused_run
+    from fliprank.data.fusion_rows import fusion_rows as fusion_rows
     from fliprank.data.generate import WebModel as WebModel
     from fliprank.data.generate import generate as generate
     from fliprank.data.generate import generate_blocks as generate_blocks
@@ -81,6 +83,7 @@ if TYPE_CHECKING:
     from fliprank.models import Dirichlet as Dirichlet
     from fliprank.models import Feature as Feature
     from fliprank.models import FeatureSubset as FeatureSubset
+    from fliprank.models import Fusion as Fusion
     from fliprank.models import JelinekMercer as JelinekMercer
     from fliprank.models import Linear as Linear
     from fliprank.models import Model as Model
@@ -116,6 +119,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "fliprank.data.beir": ("read_beir",),
     "fliprank.data.candidates": ("Candidates", "concat", "group_rows"),
+    "fliprank.data.fusion_rows": ("fused_run", "fusion_rows"),
     "fliprank.data.generate": ("WebModel", "generate", "generate_blocks"),
     "fliprank.data.letor": ("read_letor", "write_letor"),
     "fliprank.data.parquet": ("read_parquet", "write_parquet"),
@@ -142,6 +146,7 @@ _HOMES = {
         "BM25Sum",
         "Cascade",
         "FeatureSubset",
+        "Fusion",
         "Dirichlet",
         "Feature",
         "AllFeatures",

@@ -24,6 +24,7 @@ from fliprank.data.csr import bounds, positions, span_indices
 from fliprank.data.ids import Ids, factorize, find_duplicates
 from fliprank.data.judgements import Judgements
 from fliprank.data.order import order_rows
+from fliprank.data.ranked_lists import RankedLists
 from fliprank.data.term_statistics import TermStatistics
 from fliprank.errors import InputError, UsageError
 
@@ -33,6 +34,8 @@ __all__ = ["Candidates", "column_ids", "concat", "group_rows"]
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """Rows grouped by query, with labels and, where there are any, document ids, features and term statistics.
+
+    `lists` are the scores and ranks that several retrievers gave the rows, for a fusion of them.
 
     `missed_labels` are the labels of judged documents that are not among the rows (a run did not retrieve them, `top`
     cut them off); query q owns `missed_offsets[q]:missed_offsets[q + 1]`. Recall and the ideal ranking count them.
@@ -47,6 +50,7 @@ class Candidates:
     terms: TermStatistics | None = None
     missed_offsets: Ints = None  # type: ignore[assignment]
     missed_labels: Floats = None  # type: ignore[assignment]
+    lists: RankedLists | None = None
 
     def __post_init__(self) -> None:
         if self.missed_offsets is None:
@@ -85,6 +89,9 @@ class Candidates:
             raise InputError(f"{len(self.feature_names)} feature names for {self.features.shape[1]} features")
         if self.terms is not None and len(self.terms.length) != rows:
             raise InputError(f"term statistics of {len(self.terms.length)} rows for {rows} rows")
+        if self.lists is not None and (len(self.lists), len(self.lists.statistics)) != (rows, queries):
+            sizes = f"{len(self.lists)} rows and {len(self.lists.statistics)} queries"
+            raise InputError(f"lists of {sizes} for {rows} rows and {queries} queries")
 
     @classmethod
     def of(
@@ -281,6 +288,7 @@ class Candidates:
             None if self.terms is None else self.terms.take(queries, rows),
             bounds(np.diff(self.missed_offsets)[queries]),
             self.missed_labels[span_indices(self.missed_offsets, queries)],
+            None if self.lists is None else self.lists.take(queries, rows),
         )
 
     def describe(self) -> str:
@@ -305,6 +313,8 @@ class Candidates:
             lines.append(("features", f"{self.features.shape[1]}" + (f" ({constant} constant)" if constant else "")))
         if self.terms is not None:
             lines.append(("fields", ", ".join(self.terms.fields)))
+        if self.lists is not None:
+            lines.append(("lists", ", ".join(self.lists.names)))
         width = max(len(name) for name, _ in lines)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in lines)
 
@@ -323,7 +333,7 @@ def concat(*parts: Candidates) -> Candidates:
     """The queries of all parts; a query id may occur in one part only."""
     if not parts:
         raise UsageError("concat needs at least one set of candidates")
-    for name in ("docids", "features", "terms"):
+    for name in ("docids", "features", "terms", "lists"):
         if len({getattr(part, name) is None for part in parts}) > 1:
             raise InputError(f"some of these candidates have {name}, some have none")
     if len({part.feature_names for part in parts}) > 1:
@@ -338,6 +348,7 @@ def concat(*parts: Candidates) -> Candidates:
         None if parts[0].terms is None else TermStatistics.concat([p.terms for p in parts if p.terms is not None]),
         bounds(np.concatenate([np.diff(part.missed_offsets) for part in parts])),
         np.concatenate([part.missed_labels for part in parts]),
+        None if parts[0].lists is None else RankedLists.concat([p.lists for p in parts if p.lists is not None]),
     )
     return joined.validated()
 

@@ -22,7 +22,7 @@ from fliprank.arrays import Bytes, Int32s, Ints, frozen
 from fliprank.errors import InputError
 from fliprank.kernels import kernel, parallel_kernel, prange
 
-__all__ = ["Ids", "compare_ids", "factorize", "find_duplicates", "locate", "match"]
+__all__ = ["Ids", "compare_ids", "factorize", "find_duplicates", "first_equal", "locate", "match"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +122,15 @@ def factorize(ids: Ids) -> tuple[Ints, Ints]:
 def find_duplicates(ids: Ids, offsets: Ints) -> Ints:
     """For each query (CSR `offsets`) the index of the first id that its query has already, or -1."""
     return _duplicates(*ids.arrays, frozen(offsets, np.int64))
+
+
+def first_equal(ids: Ids, offsets: Ints) -> Ints:
+    """For each id the index of the first equal id of its own query (CSR `offsets`): its own, where it is new.
+
+    >>> first_equal(Ids.of(["a", "b", "a", "a"]), np.array([0, 3, 4])).tolist()
+    [0, 1, 0, 3]
+    """
+    return _first_equal(*ids.arrays, frozen(offsets, np.int64))
 
 
 def match(ids: Ids, offsets: Ints, other: Ids, other_offsets: Ints, partner: Ints) -> Ints:
@@ -251,6 +260,19 @@ def _duplicates(buffer: Bytes, start: Ints, length: Int32s, offsets: Ints) -> In
                 out[q] = i
                 break
             table[slot] = i
+    return out
+
+
+@parallel_kernel
+def _first_equal(buffer: Bytes, start: Ints, length: Int32s, offsets: Ints) -> Ints:
+    out = np.empty(len(start), np.int64)
+    for q in prange(len(offsets) - 1):
+        table = _table(offsets[q + 1] - offsets[q])
+        for i in range(offsets[q], offsets[q + 1]):
+            slot, entry = _find(table, i, buffer, start, length, buffer, start, length)
+            if entry < 0:
+                table[slot] = entry = i
+            out[i] = entry
     return out
 
 

@@ -13,6 +13,7 @@ from fliprank.models.bm25_sum import BM25Sum
 from fliprank.models.cascade import Cascade
 from fliprank.models.document_feature import Feature
 from fliprank.models.feature_subset import FeatureSubset
+from fliprank.models.fusion import Fusion
 from fliprank.models.language_model import Dirichlet, JelinekMercer, TwoStageLM
 from fliprank.models.linear import Linear
 from fliprank.models.network import Network
@@ -32,6 +33,7 @@ __all__ = [
     "Dirichlet",
     "Feature",
     "FeatureSubset",
+    "Fusion",
     "JelinekMercer",
     "Linear",
     "Model",

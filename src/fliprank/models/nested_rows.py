@@ -43,6 +43,7 @@ def bare_rows(candidates: Candidates, rows: Ints, sizes: Ints) -> Candidates:
         None if candidates.features is None else candidates.features[rows],
         candidates.feature_names,
         None if candidates.terms is None else candidates.terms.take(np.arange(candidates.queries), rows),
+        lists=None if candidates.lists is None else candidates.lists.take(np.arange(candidates.queries), rows),
     )
     few.memo["rows"] = rows
     if "features are numbers" in candidates.memo:

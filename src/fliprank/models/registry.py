@@ -25,6 +25,7 @@ from fliprank.models.blend import Blend
 from fliprank.models.bm25 import BM25F
 from fliprank.models.cascade_names import parse_cascade
 from fliprank.models.column_curves import column_curves, is_date
+from fliprank.models.fusion import Fusion
 from fliprank.models.language_model import Dirichlet, JelinekMercer, TwoStageLM
 from fliprank.models.linear import Linear
 from fliprank.models.network import Network
@@ -94,6 +95,8 @@ def check_rows(model: Model, rows: Candidates) -> None:
     if "terms" in model.needs and rows.terms is None:
         have = "features" if rows.features is not None else "labels"
         raise UsageError(f"{model.kind} reads term statistics, and these rows have only {have}: take linear or network")
+    if "lists" in model.needs and rows.lists is None:
+        raise UsageError(f"{model.kind} ranks what several retrievers returned: make rows of runs by fusion_rows")
     if "features" in model.needs and rows.features is None:
         raise UsageError(f"{model.kind} reads features, and these rows have none: take bm25f, or give them columns")
     if rows.terms is not None and "terms" not in model.needs:
@@ -157,6 +160,21 @@ def _cascade(
 ) -> Model:
     """Nested rankers: each stage orders the top of the one before."""
     return parse_cascade(stages, stage_model, stage_features)
+
+
+@register_builder("fusion")
+def _fusion(
+    rows: Candidates,
+    *,
+    engine: str = "elasticsearch-linear",
+    fusion_method: str | None = None,
+    normalise: str | None = None,
+    combine: str | None = None,
+) -> Model:
+    """Ranked lists fused as a search engine does it."""
+    given = {"method": fusion_method, "normalise": normalise, "combine": combine}
+    settings = {name: value for name, value in given.items() if value is not None}
+    return Fusion(engine, () if rows.lists is None else rows.lists.names, **settings)
 
 
 @register_builder("auto")
