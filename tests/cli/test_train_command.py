@@ -16,7 +16,7 @@ from fliprank.models.registry import make_model, model_names
 from fliprank.optimize.methods import METHODS
 
 FEATURES = ("linear", "network", "cascade")
-"""Models that read features; all others read term statistics."""
+"""Models that read features; all others read term statistics, but a fusion, which reads lists."""
 
 
 def fliprank_does(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -34,7 +34,13 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, fr.Candidates]:
     terms = fr.Candidates(few.offsets, few.labels, few.qids, few.docids, column, ("clicks",), few.terms)
     x = rng.normal(size=(120, 4))
     features = fr.Candidates.of(np.clip(np.round(x[:, 0] - x[:, 1]), 0, 2), group=[10] * 12, features=x)
-    return {"terms": terms, "features": features}
+    runs = {
+        name: {f"q{q}": {f"d{d}": float(s) for d, s in zip(rng.choice(14, 9, False), rng.normal(size=9), strict=True)}
+               for q in range(12)}
+        for name in ("bm25", "dense")
+    }  # fmt: skip
+    qrels = {f"q{q}": {f"d{d}": int(rng.integers(3)) for d in range(14)} for q in range(12)}
+    return {"terms": terms, "features": features, "lists": fr.fusion_rows(runs, qrels)}
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +56,7 @@ def files(rows: dict[str, fr.Candidates], tmp_path_factory: pytest.TempPathFacto
 def test_every_model_is_fitted_by_every_method_that_makes_sense(
     rows: dict[str, fr.Candidates], name: str, method: str
 ) -> None:
-    given = rows["features" if name in FEATURES else "terms"]
+    given = rows["features" if name in FEATURES else "lists" if name == "fusion" else "terms"]
     model = make_model(name, given, hidden=2 if name == "network" else None)
     options = {"steps": 3} if method == "grid" else {"epochs": 1}
     options |= {"samples": 5} if method in ("line", "golden", "brent", "sampled", "metzler2007") else {}

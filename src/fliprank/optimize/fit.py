@@ -288,6 +288,9 @@ def fingerprint(candidates: Candidates | None, **settings: Any) -> str:
         names = [candidates.feature_names, counted.pop("fields", None), counted.pop("documents", None)]
         digest.update(json.dumps(names).encode())
         parts = (candidates.offsets, candidates.labels, candidates.features, *counted.values())
+        if (lists := candidates.lists) is not None:
+            digest.update(json.dumps(lists.names).encode())
+            parts = (*parts, lists.scores, lists.ranks, lists.statistics)
         for part in (*parts, candidates.missed_offsets, candidates.missed_labels):
             if isinstance(part, np.ndarray):
                 digest.update(str(part.shape).encode())

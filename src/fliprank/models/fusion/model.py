@@ -85,9 +85,7 @@ class Fusion(Model):
         if rule.weights == "share" and count != 2:
             raise UsageError(f"{self.engine} fuses two lists, text and vectors in this order, not {count}")
         if len(rule.norms) not in (1, count):
-            raise UsageError(
-                f"normalise: {len(rule.norms)} normalisations for {count} lists; give one, or one per list"
-            )
+            raise UsageError(f"normalise has {len(rule.norms)} names for {count} lists: give one, or one per list")
         table: dict[str, float | tuple[float, float, float]] = {}
         if rule.weights == "each":
             table |= {f"weight.{name}": (rule.weight or 1.0 / count, 0.0, inf) for name in self.lists}
@@ -171,9 +169,8 @@ class Fusion(Model):
         return fuse(self.normalised(candidates), self._combination())
 
     def pullback(self, candidates: Candidates, dscores: ArrayLike) -> Floats:
-        return self._by_params(
-            pull(self.normalised(candidates), self._combination(), row_gradient(candidates, dscores))
-        )
+        given = row_gradient(candidates, dscores)
+        return self._by_params(pull(self.normalised(candidates), self._combination(), given))
 
     def backward(self, candidates: Candidates, dscores: ArrayLike) -> tuple[Floats, Floats]:
         """The gradient by the parameters, and that by the scores of the lists (rows x lists).
