@@ -3,13 +3,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test lint bench papers clean
+.PHONY: demo test test-engines lint bench papers clean
 
 demo: .venv/core
 	$(BIN)/fliprank demo
 
 test: .venv/test .venv/lucene
 	$(BIN)/pytest -n 2 --dist loadfile
+
+# Against the engines and frameworks that fuse lists, some hundred megabytes of them.
+test-engines: .venv/test .venv/engines
+	$(BIN)/pytest tests/engines
 
 lint: .venv/lint
 	$(BIN)/ruff check .
@@ -32,10 +36,11 @@ clean:
 
 .venv/core: INSTALL = -e .
 .venv/test: INSTALL = -e '.[test]'
+.venv/engines: INSTALL = -e '.[engines]'
 .venv/lint: INSTALL = -e '.[lint]'
 .venv/papers: INSTALL = -e '.[report,gbm]'
 .venv/bench: INSTALL = -e '.[test,peers,torch]'
-.venv/core .venv/test .venv/lint .venv/bench .venv/papers: pyproject.toml | $(BIN)/python
+.venv/core .venv/test .venv/engines .venv/lint .venv/bench .venv/papers: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet --disable-pip-version-check $(INSTALL)
 	@touch $@
 

@@ -1,0 +1,69 @@
+"""The same lists fused by ranx: RRF, and weighted sums of min-max and z-scores; on random and on real lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fusion_formulas import NAMES, Fused, fused, random_lists, rows_of
+
+import fliprank as fr
+
+ranx = pytest.importorskip("ranx")
+
+REAL = Path(__file__).parents[3] / "shared" / "data" / "fusion" / "dl19"
+
+
+def both(source: str) -> tuple[fr.Candidates, list[object]]:
+    """Rows, and the runs of ranx that they are made of. ranx needs every query in every run, and no equal scores."""
+    if source == "random":
+        rng = np.random.default_rng(8)
+        lists = random_lists(rng, 3)
+        lists = {q: [[(d, s + 1e-3 * i) for i, (d, s) in enumerate(reversed(x))][::-1] for x in each]
+                 for q, each in lists.items() if all(len(x) > 1 for x in each)}  # fmt: skip
+        runs = [{q: dict(each[j]) for q, each in lists.items()} for j in range(3)]
+        return rows_of(lists), [ranx.Run(run) for run in runs]
+    if not REAL.is_dir():
+        pytest.skip("the runs of TREC DL 2019 are not there")
+    paths = [REAL / f"{name}.run.gz" for name in ("bm25", "tasb", "ada2")]
+    runs = dict(zip(NAMES, (fr.read_run(path) for path in paths), strict=True))
+    qrels = fr.read_qrels(REAL / "qrels.txt.gz")
+    rows = fr.fusion_rows(runs, qrels)
+    assert rows.queries == 43
+    judged = set(qrels.qids.tolist())
+    # ranx ranks equal scores in the order given: in ours, by document id
+    tables = [{q: _ordered(t) for q, t in run.to_dict().items() if q in judged} for run in runs.values()]
+    return rows, [ranx.Run(table) for table in tables]
+
+
+def _ordered(table: Fused) -> Fused:
+    return dict(sorted(table.items(), key=lambda x: (x[1], x[0]), reverse=True))
+
+
+def same(ours: dict[str, Fused], theirs: dict[str, Fused]) -> None:
+    assert ours.keys() == theirs.keys()
+    assert len(ours) > 5
+    for query, scores in ours.items():
+        assert scores.keys() == theirs[query].keys()
+        for doc, score in scores.items():
+            assert score == pytest.approx(theirs[query][doc], rel=1e-6, abs=1e-9), (query, doc)
+
+
+@pytest.mark.parametrize("source", ["random", "real"])
+@pytest.mark.parametrize(
+    ("norm", "settings", "method", "params"),
+    [
+        ("rank", {"engine": "elasticsearch-rrf"}, "rrf", {"k": 60}),
+        ("min-max", {"engine": "plain", "normalise": "minmax"}, "wsum", {"weights": [0.5, 0.2, 0.3]}),
+        ("zmuv", {"engine": "plain", "normalise": "zscore"}, "wsum", {"weights": [0.5, 0.2, 0.3]}),
+    ],
+)
+def test_fused_scores_are_those_of_ranx(
+    source: str, norm: str, settings: dict[str, str], method: str, params: dict[str, object]
+) -> None:
+    rows, runs = both(source)
+    model = fr.Fusion(lists=NAMES, **settings)
+    model = model.at([1, 1, 1, 60] if method == "rrf" else [0.5, 0.2, 0.3])
+    theirs = ranx.fuse(runs=runs, norm=None if norm == "rank" else norm, method=method, params=params)
+    same(fused(rows, model.score(rows)), {q: dict(t) for q, t in theirs.to_dict().items()})
