@@ -1,4 +1,4 @@
-"""Lists to fuse by an engine and by us: random ones with ties, single hits, empty lists; and real ones of TREC DL 2019."""
+"""Lists to fuse by an engine and by us: random ones with ties, single hits, empty lists; real ones of TREC DL 2019."""
 
 from __future__ import annotations
 
