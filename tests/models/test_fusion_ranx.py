@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fusion_formulas import NAMES, Fused, fused, random_lists, rows_of
+from fusion_formulas import NAMES, Fused, Ranked, fused, rows_of
 
 import fliprank as fr
 
@@ -19,9 +19,7 @@ def both(source: str) -> tuple[fr.Candidates, list[object]]:
     """Rows, and the runs of ranx that they are made of. ranx needs every query in every run, and no equal scores."""
     if source == "random":
         rng = np.random.default_rng(8)
-        lists = random_lists(rng, 3)
-        lists = {q: [[(d, s + 1e-3 * i) for i, (d, s) in enumerate(reversed(x))][::-1] for x in each]
-                 for q, each in lists.items() if all(len(x) > 1 for x in each)}  # fmt: skip
+        lists = {f"q{q}": [_random(rng) for _ in range(3)] for q in range(20)}
         runs = [{q: dict(each[j]) for q, each in lists.items()} for j in range(3)]
         return rows_of(lists), [ranx.Run(run) for run in runs]
     if not REAL.is_dir():
@@ -35,6 +33,12 @@ def both(source: str) -> tuple[fr.Candidates, list[object]]:
     # ranx ranks equal scores in the order given: in ours, by document id
     tables = [{q: _ordered(t) for q, t in run.to_dict().items() if q in judged} for run in runs.values()]
     return rows, [ranx.Run(table) for table in tables]
+
+
+def _random(rng: np.random.Generator) -> Ranked:
+    size = int(rng.integers(2, 20))
+    docs = [f"d{i:02d}" for i in rng.choice(25, size, replace=False)]
+    return list(zip(docs, np.sort(rng.gamma(2.0, 3.0, size))[::-1].tolist(), strict=True))
 
 
 def _ordered(table: Fused) -> Fused:
