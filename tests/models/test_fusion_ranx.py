@@ -27,11 +27,10 @@ def both(source: str) -> tuple[fr.Candidates, list[object]]:
     paths = [REAL / f"{name}.run.gz" for name in ("bm25", "tasb", "ada2")]
     runs = dict(zip(NAMES, (fr.read_run(path) for path in paths), strict=True))
     qrels = fr.read_qrels(REAL / "qrels.txt.gz")
-    rows = fr.fusion_rows(runs, qrels)
-    assert rows.queries == 43
     judged = set(qrels.qids.tolist())
-    # ranx ranks equal scores in the order given: in ours, by document id
-    tables = [{q: _ordered(t) for q, t in run.to_dict().items() if q in judged} for run in runs.values()]
+    tables = [{q: _untied(t) for q, t in run.to_dict().items() if q in judged} for run in runs.values()]
+    rows = fr.fusion_rows(dict(zip(NAMES, tables, strict=True)), qrels)
+    assert rows.queries == 43
     return rows, [ranx.Run(table) for table in tables]
 
 
@@ -41,8 +40,10 @@ def _random(rng: np.random.Generator) -> Ranked:
     return list(zip(docs, np.sort(rng.gamma(2.0, 3.0, size))[::-1].tolist(), strict=True))
 
 
-def _ordered(table: Fused) -> Fused:
-    return dict(sorted(table.items(), key=lambda x: (x[1], x[0]), reverse=True))
+def _untied(table: Fused) -> Fused:
+    """Without equal scores: ranx ranks these in any order."""
+    best_first = sorted(table.items(), key=lambda x: (x[1], x[0]), reverse=True)
+    return {doc: score - 1e-6 * i for i, (doc, score) in enumerate(best_first)}
 
 
 def same(ours: dict[str, Fused], theirs: dict[str, Fused]) -> None:

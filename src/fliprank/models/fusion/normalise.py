@@ -169,6 +169,13 @@ def _flat(table: NormTable, j: int, s: float) -> float:
 
 
 @kernel
+def _straight(table: NormTable, j: int) -> bool:
+    """Whether (s - shift) scale is all there is to it: no curve, no bounds given, no floor."""
+    given = not (np.isnan(table.lower[j]) and np.isnan(table.upper[j]))
+    return table.kind[j] not in (IP, BM25, DISTANCE, RANK) and not given and bool(np.isnan(table.floor[j]))
+
+
+@kernel
 def _curve(table: NormTable, j: int, x: float) -> float:
     """What the formula says of x = (s - shift) scale, before `floor`."""
     kind = table.kind[j]
@@ -202,9 +209,12 @@ def _cells(scores: Floats, ranks: Int32s, statistics: Floats, offsets: Ints, tab
     for q in prange(len(offsets) - 1):
         for j in range(scores.shape[1]):
             shift, scale, flat = _line(table, j, statistics[q, j])
+            straight = _straight(table, j) and not flat
             for row in range(offsets[q], offsets[q + 1]):
                 s = scores[row, j]
-                if table.kind[j] == RANK:
+                if straight and not np.isnan(s):
+                    out[row, j] = (s - shift) * scale
+                elif table.kind[j] == RANK:
                     out[row, j] = inf if np.isnan(s) else ranks[row, j] - 1 + table.first[j]
                 elif np.isnan(s):
                     out[row, j] = table.missing[j]
