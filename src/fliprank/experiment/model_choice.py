@@ -24,7 +24,7 @@ from fliprank.models import Model
 from fliprank.models.registry import make_model
 from fliprank.optimize.fit import Fit, Tried
 
-__all__ = ["CANDIDATES", "Rival", "baseline_for", "choose_and_tune"]
+__all__ = ["CANDIDATES", "Rival", "baseline_for", "choose_among", "choose_and_tune"]
 
 CANDIDATES = ("bm25", "bm25f", "bm25sum", "lm", "stack")
 """The models that compete, where the rows have what they need."""
@@ -58,8 +58,21 @@ def choose_and_tune(rows: Candidates, *, measure: Measure, folds: int | None, se
     """
     if folds is None:
         raise UsageError("--model auto chooses by cross-validation: it can't be left out")
-    baseline = baseline_for(rows).prepared(rows, seed)
     models, left_out = _possible(rows)
+    fit = choose_among(models, baseline_for(rows).prepared(rows, seed), rows, measure, folds, seed, **options)
+    return replace(fit, settings={**fit.settings, "left_out": left_out})
+
+
+def choose_among(
+    models: Mapping[str, Model],
+    baseline: Model,
+    rows: Candidates,
+    measure: Measure,
+    folds: int,
+    seed: int = 0,
+    **options: Any,
+) -> Fit:
+    """The fit of the one of `models` that is worth its parameters, compared with `baseline`, which becomes `start`."""
     fits = {
         name: tune(model, rows, measure=measure, folds=folds, seed=seed, **options) for name, model in models.items()
     }
@@ -77,7 +90,7 @@ def choose_and_tune(rows: Candidates, *, measure: Measure, folds: int | None, se
     rivals = _rivals(fits, values, sizes, usual, measure, seed)
     tried = tuple(Tried(f"{r.name}, {r.parameters} parameters", r.tuned, float(r.name == chosen)) for r in rivals)
     fit = fits[chosen]
-    told = {**fit.settings, "chosen": chosen, "models": [asdict(rival) for rival in rivals], "left_out": left_out}
+    told = {**fit.settings, "chosen": chosen, "models": [asdict(rival) for rival in rivals]}
     return replace(fit, start=baseline, tried=tried, settings=told, held_out=scores)
 
 

@@ -53,31 +53,34 @@ class Verdict:
         return when == "always" or (when == "proven" and self.word == "adopt")
 
 
-def decide(proofs: Mapping[str, Proof], references: Sequence[Reference] = ()) -> Verdict:
-    """The verdict of these proofs, of which the first counts most. `references` are its rivals."""
+def decide(proofs: Mapping[str, Proof], references: Sequence[Reference] = (), kept: str = "the defaults") -> Verdict:
+    """The verdict of these proofs, of which the first counts most. `references` are its rivals.
+
+    `kept` is what stays where the tuned function is not adopted.
+    """
     if not proofs:
         return Verdict("not proven", "Not proven: there were neither test queries nor a cross-validation.")
     main, *others = proofs.values()
-    word, sentence = _main(main, others)
+    word, sentence = _main(main, others, kept)
     return Verdict(word, sentence, (*_also(proofs), *_rivals(references)))
 
 
-def _main(main: Proof, others: Sequence[Proof]) -> tuple[Word, str]:
+def _main(main: Proof, others: Sequence[Proof], kept: str) -> tuple[Word, str]:
     first = main.comparisons[0]
     told = f"{first.measure} {first.difference:+.4f} on {first.queries} queries that tuning did not see"
     told += f", p = {p_value(first.p['randomisation'])}"
     if not first.better and not first.worse:
         return (
             "keep",
-            f"No difference: {first.measure} of all {first.queries} held-out queries is as with the defaults.",
+            f"No difference: {first.measure} of all {first.queries} held-out queries is as with {kept}.",
         )
     if main.gain <= 0:
-        return "keep", f"{'Worse' if main.sure else 'Not better'}: {told}. Keep the defaults."
+        return "keep", f"{'Worse' if main.sure else 'Not better'}: {told}. Keep {kept}."
     for other in others:
         c = other.comparisons[0]
         beside = f"{c.difference:+.4f} on {c.queries} others, p = {p_value(c.p['randomisation'])}"
         if other.sure and other.gain < 0:
-            return "keep", f"Worse: {beside}, though {told}. Keep the defaults."
+            return "keep", f"Worse: {beside}, though {told}. Keep {kept}."
         if other.sure and not main.sure:
             return "adopt", f"Better: {told}; {beside}."
     if main.sure:

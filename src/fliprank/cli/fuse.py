@@ -1,0 +1,161 @@
+"""`fliprank fuse`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fliprank.cli.app import app
+from fliprank.cli.options import method_settings
+from fliprank.cli.outputs import out_folder
+from fliprank.defaults import DEFAULT_MEASURE
+from fliprank.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from fliprank.experiment.fusing import Fused
+    from fliprank.experiment.results import Result
+
+__all__ = ["fuse"]
+
+FUSE_EXAMPLES = """
+Examples:
+
+  fliprank fuse --qrels qrels.txt --run bm25.run --run dense.run --out fused
+
+  fliprank fuse --qrels judgements.csv --run text=bm25.json --run vectors=dense.json --engine elasticsearch-linear
+
+  fliprank fuse --qrels train.txt --test test.txt --run bm25.run --run dense.run --engine opensearch --depth 100
+
+Lists are TREC runs, tables (CSV, TSV, Parquet: query, docid, score) or JSON responses of an engine; see docs/files.md.
+
+Afterwards: OUT/settings.txt (to paste), OUT/fused.run, OUT/to-judge.csv (what to judge next), OUT/result.json
+(figures), OUT/model (the tuned fusion where it is proven better, else the best of what there was), OUT/weight.svg (the
+measure over the weight of the second of two lists).
+"""
+
+SHOWN = 5
+"""Documents to judge that are shown; all are in the file."""
+
+
+@app.command(epilog=FUSE_EXAMPLES)
+def fuse(
+    qrels: Annotated[Path, typer.Option(help="Judgements: TREC or BEIR qrels, CSV, or OpenSearch's JSON.")],
+    run: Annotated[list[str], typer.Option(help="A list, FILE or NAME=FILE; at least twice, text before vectors.")],
+    test: Annotated[Path | None, typer.Option(help="Judgements of other queries of the same lists.")] = None,
+    engine: Annotated[str, typer.Option(help="Whose formula: plain, elasticsearch-linear, opensearch, ...")] = "plain",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the engine, not to be chosen.")
+    ] = None,
+    ascending: Annotated[list[str] | None, typer.Option(help="The name of a list whose small scores are good.")] = None,
+    measure: Annotated[list[str] | None, typer.Option("-m", "--measure", help="The first is tuned for.")] = None,
+    depth: Annotated[int | None, typer.Option(min=1, help="How many documents of each list count; all.")] = None,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    adopt: Annotated[str, typer.Option(help="When OUT/model is the tuned fusion: proven, always or never.")] = "proven",
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for settings, figures and runs.")] = Path("fused"),
+) -> None:
+    """Set the weights of several ranked lists (hybrid search) from judgements, or say to leave them alone."""
+    from fliprank import console
+    from fliprank.data.files import atomic_write
+    from fliprank.experiment.fusing import fuse as fused_of
+    from fliprank.experiment.fusing import write_fused
+    from fliprank.experiment.verdict import ADOPT
+    from fliprank.export.fusion import fusion_settings
+
+    if adopt not in ADOPT:
+        raise UsageError(f"--adopt {adopt}: one of {', '.join(ADOPT)}")
+    folder, measures = out_folder(out), measure or [DEFAULT_MEASURE]
+    with console.fit_progress("fusing") as report:
+        found = fused_of(
+            _lists(run),
+            qrels,
+            test=test,
+            engine=engine,
+            settings=method_settings(settings),
+            measure=measures[0],
+            reported=measures[1:] or ("AP", "RR"),
+            folds=folds,
+            depth=depth,
+            ascending=ascending or (),
+            seed=seed,
+            progress=report,
+        )
+    result = write_fused(folder, found, adopt, depth)
+    taken = found.model if result.adopted else found.baselines[found.kept]
+    with atomic_write(folder / "settings.txt") as file:
+        file.write((fusion_settings(taken) + "\n").encode())
+    console.show(*_tables(found, result), *_draw(found, folder), f"written: {folder / 'result.json'}")
+
+
+def _lists(given: list[str]) -> dict[str, Any]:
+    """Files by name: NAME=FILE, or the file's own name."""
+    out = dict[str, Any]()
+    for one in given:
+        name, _, file = one.partition("=")
+        path = Path(file or name)
+        called = name if file else path.name.split(".")[0]
+        if called in out:
+            raise UsageError(
+                f"--run {one}: there is a list called {called!r} already; give it a name, as in text={path}"
+            )
+        out[called] = path
+    return out
+
+
+def _tables(found: Fused, result: Result) -> Iterator[Table | str]:
+    """What came of it, what counts most first."""
+    from fliprank.console import new_table, plain
+    from fliprank.experiment.fusing import TUNED
+    from fliprank.experiment.significance import p_value
+
+    yield found.verdict.sentence
+    yield from found.verdict.also
+    yield f"model/ and settings.txt hold {'the tuned fusion' if result.adopted else found.kept}."
+    measures = [reading.label for reading in found.evaluation.readings]
+    on = "test queries" if "test" in found.proofs else f"training queries; {TUNED}: cross-validated"
+    table = new_table(f"{len(found.evaluation.qids)} {on}", ["", *measures])
+    for name, means in found.evaluation.means().items():
+        label = f"[bold]{plain(name)}[/]" if name in (found.kept, TUNED) else plain(name)
+        table.add_row(label, *(f"{means[m]:.4f}" for m in measures))
+    yield table
+    tuned = found.model.params
+    weights = new_table(f"Parameters: {result.fit.settings['chosen']}", ["parameter", "default", "tuned"])
+    for name, default, value in zip(tuned.names, tuned.default, tuned.values, strict=True):
+        weights.add_row(plain(name), f"{default:.4g}", f"{value:.4g}")
+    yield weights
+    if found.curve is not None:
+        best = found.curve.maximum
+        yield (
+            f"Over all weights of {plain(found.model.lists[1])} from 0 to 1, the highest {plain(measures[0])} of the "
+            f"training queries is {best.value:.4f}, between {best.low:.4g} and {best.high:.4g}."
+        )
+    bounds = new_table(f"If unjudged documents are ... ({plain(found.kept)} against {TUNED})", ["", "difference", "p"])
+    for what, c in found.coverage.bounds:
+        bounds.add_row(what, f"{c.difference:+.4f}", p_value(c.p["randomisation"]))
+    yield bounds
+    yield found.coverage.sentence
+    if found.coverage.to_judge:
+        judge = new_table("To judge first", ["query", "document", "rank before", "after", "difference if relevant"])
+        for each in found.coverage.to_judge[:SHOWN]:
+            ranks = (str(rank or "-") for rank in (each.rank_before, each.rank_after))
+            judge.add_row(plain(each.query), plain(each.docid), *ranks, f"{each.change:+.4f}")
+        yield judge
+    yield from found.notes
+
+
+def _draw(found: Fused, folder: Path) -> Iterator[str]:
+    """The curve of the weight, where there is one and the extra `report` is installed."""
+    if found.curve is None:
+        return
+    from fliprank.report.plots import trajectory_chart, write_chart
+
+    try:
+        chart = trajectory_chart([found.curve], f"weight of {found.model.lists[1]}", 0.0, 1.0)
+        write_chart(chart, folder / "weight.svg")
+    except UsageError as error:
+        yield f"no picture of the weight: {error}"

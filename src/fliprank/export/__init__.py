@@ -1,0 +1,1 @@
+"""What was tuned here, in the words of the engine that people run."""
