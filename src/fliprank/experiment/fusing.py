@@ -307,13 +307,24 @@ def _variants(engine: str, lists: tuple[str, ...], settings: Mapping[str, Any]) 
 def _baselines(engine: str, lists: tuple[str, ...], variants: Mapping[str, Fusion]) -> dict[str, Fusion]:
     """What people have: each list alone (first), reciprocal ranks, equal weights, the engine as it comes."""
     ranks, even = Fusion("plain", lists, normalise="rank"), Fusion("plain", lists, normalise="minmax")
-    alone = {f"{name} alone": even.at(np.eye(len(lists))[place]) for place, name in enumerate(lists)}
+    usual = next(iter(variants.values()))
+    alone = {f"{name} alone": _alone(usual, even, place) for place, name in enumerate(lists)}
     own = (
         {}
         if engine == "plain"
         else {f"{engine}, {what}" if what != engine else engine: m for what, m in variants.items()}
     )
     return {**alone, "RRF, k = 60": ranks, "equal weights, min-max": even, **own}
+
+
+def _alone(usual: Fusion, even: Fusion, place: int) -> Fusion:
+    """All weight on one list: by the engine's function, so that it can be set there, where that has weights."""
+    weights = np.eye(len(usual.lists))[place]
+    if usual.rule.weights == "share":
+        return usual.at([weights[1], *usual.params.values[1:]])
+    return (
+        usual.at([*weights, *usual.params.values[len(weights) :]]) if usual.rule.weights == "each" else even.at(weights)
+    )
 
 
 def _highest(evaluation: Evaluation, measure: Measure) -> str:

@@ -124,7 +124,7 @@ def _smallest_of_the_best(values: Mapping[str, Floats], sizes: Mapping[str, int]
     def near(name: str) -> bool:
         behind = values[best] - values[name]
         known = behind[~np.isnan(behind)]
-        return name == best or bool(known.mean() <= known.std(ddof=1) / np.sqrt(len(known)))
+        return name == best or (len(known) > 1 and bool(known.mean() <= known.std(ddof=1) / np.sqrt(len(known))))
 
     return min(filter(near, values), key=lambda name: (sizes[name], -float(np.nanmean(values[name]))))
 
