@@ -17,11 +17,11 @@ from fliprank.data.candidates import Candidates
 from fliprank.data.trec import write_run
 from fliprank.experiment.cascade_analysis import AfterStage, after_stages
 from fliprank.experiment.cutoffs import CutoffOptions, refit_with_cutoffs
-from fliprank.experiment.evaluation import evaluate
 from fliprank.experiment.fit_folder import retire_result, write_fit, write_json
 from fliprank.experiment.learning_curve import HELD_OUT, Ranker, learning_curve
 from fliprank.experiment.model_choice import baseline_for
 from fliprank.experiment.parameter_settings import ParameterSettings
+from fliprank.experiment.proving import proof_on_rows, references
 from fliprank.experiment.recipes import Recipes, recipes_for
 from fliprank.experiment.results import FoldResult, Proof, Result
 from fliprank.experiment.row_pool import RowPool
@@ -31,9 +31,9 @@ from fliprank.experiment.telescope import stage_options, telescope
 from fliprank.experiment.training import train
 from fliprank.experiment.trials import KEEP_DEFAULTS, Progress, Trial
 from fliprank.experiment.tuning import tune
-from fliprank.experiment.verdict import Reference, decide
+from fliprank.experiment.verdict import decide
 from fliprank.measures import Measure, parse_measure
-from fliprank.models import BM25, BM25F, Model
+from fliprank.models import Model
 from fliprank.models.cascade import Cascade
 from fliprank.optimize.fit import Fit
 
@@ -188,7 +188,8 @@ def tune_and_write(
     measures = list(dict.fromkeys([str(select), *(str(parse_measure(name)) for name in reported)]))
     figures = {part: _figures(fit.model, queries.rows, measures) for part, queries in task.parts().items()}
     proofs = _proofs(task, fit, runs, measures)
-    verdict = decide(proofs, _references(task, fit, select))
+    held = None if task.test is None else task.test.rows
+    verdict = decide(proofs, references(fit, task.train.rows, held, select))
     result = Result({"": FoldResult(fit, figures)}, settings, proofs, verdict, verdict.adopted(adopt))
     result = replace(result, new_documents=rounds, notes=task.notes, texts=shown.texts)
     (fit.model if result.adopted else fit.start).save(folder / "model")
@@ -263,32 +264,9 @@ def _proofs(task: Task, fit: Fit, runs: dict[str, Any], measures: list[str]) -> 
     With an index test queries are judged by full retrieval. That brings up documents that nobody judged; `Judged@10`
     says how many of the first ten were.
     """
-    assert fit.start is not None
-    found, rows = dict[str, Proof](), task.train.rows
-    if task.test is not None and task.test.qrels is not None:
-        found["test"] = Proof.of(task.test.qrels, runs["default"], runs["tuned"], [*measures, "Judged@10"])
-    elif task.test is not None:
-        held = task.test.rows
-        found["test"] = Proof.of(held, fit.start.score(held), fit.model.score(held), measures)
-    if fit.held_out is not None:
-        found["cross_validated"] = Proof.of(rows, fit.start.score(rows), fit.held_out, measures)
+    test = task.test
+    found = proof_on_rows(fit, task.train.rows, None if test is None or test.qrels is not None else test.rows, measures)
+    if test is not None and test.qrels is not None:
+        whole = Proof.of(test.qrels, runs["default"], runs["tuned"], [*measures, "Judged@10"])
+        found = {"test": whole, **found}
     return found
-
-
-def _references(task: Task, fit: Fit, measure: Measure) -> list[Reference]:
-    """BM25 and BM25F with their default parameters, on the same queries as the first proof: what costs no tuning."""
-    rows, tuned = task.train.rows, fit.held_out
-    if task.test is not None:
-        rows, tuned = task.test.rows, fit.model.score(task.test.rows)
-    if tuned is None or rows.terms is None:
-        return []
-    rivals = [BM25(), BM25F()] if len(rows.terms.fields) > 1 else [BM25()]
-    known = {
-        rival.kind: rival.prepared(task.train.rows, 0).score(rows) for rival in rivals if rival.kind != fit.model.kind
-    }
-    found = evaluate(rows, {"tuned": tuned, **known}, [str(measure)])
-    means = found.means()
-    return [
-        Reference(c.run, means[c.run][c.measure], -measure.sign * c.difference, c.p["randomisation"])
-        for c in found.compare("tuned")
-    ]

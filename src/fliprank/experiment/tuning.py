@@ -22,6 +22,7 @@ from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
 from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.experiment.parameter_settings import ParameterSettings
+from fliprank.experiment.proving import Prover
 from fliprank.experiment.recipes import Recipes, in_words, recipes_for, weigh
 from fliprank.experiment.row_pool import RowPool
 from fliprank.experiment.splits import folds_of
@@ -57,6 +58,9 @@ def tune(
     seed: int = 0,
     jobs: int | None = None,
     progress: Progress | None = None,
+    test: Candidates | None = None,
+    reported: Sequence[str | Measure] = ("AP", "RR"),
+    adopt: str = "proven",
     **settings: Any,
 ) -> Fit:
     """The model with parameters set from the judgements of `rows`: a mean of recipes, weighted by cross-validation.
@@ -65,14 +69,19 @@ def tune(
     `objective` and `settings` narrow the recipes down (`recipes_for`). `parameters` fixes, bounds or shares parameters.
     Gradients start from the defaults and `restarts` - 1 random points. `held_out` of the result has the scores that
     prove it; with `folds=None` nothing is held out, and all recipes that move parameters count alike.
+
+    `proof` of the result compares it with the defaults, on `test` rows too if given, by `reported` measures too; its
+    `model` is the tuned function if the verdict says so (`adopt`: "proven", "always" or "never"), else the defaults.
     """
+    prover = Prover(test, tuple(reported), adopt)
     chosen = parse_measure(measure)
     known = recipes_for(chosen, method, objective, **settings) if recipes is None else recipes
     if model == "auto":
         from fliprank.experiment.model_choice import choose_and_tune
 
         options: dict[str, Any] = {"recipes": known, "parameters": parameters, "restarts": restarts, "jobs": jobs}
-        return choose_and_tune(rows, measure=chosen, folds=folds, seed=seed, progress=progress, **options)
+        fit = choose_and_tune(rows, measure=chosen, folds=folds, seed=seed, progress=progress, **options)
+        return replace(fit, prover=prover)
     made = make_model(model, rows) if isinstance(model, str) else model
     tuner = _Tuner.of(made, rows, chosen, parameters, restarts, seed, jobs, progress)
     found = tuner.blend(known, folds)
@@ -82,7 +91,7 @@ def tune(
     told = {"measure": str(chosen), "folds": folds, "restarts": restarts, "seed": seed}
     stopped = "all recipes done" if found.weights != {KEEP_DEFAULTS: 1.0} else "no recipe is better than the defaults"
     fit = Fit(found.model, trail[-1], trail, stopped, told, path, tuner.model, chosen, found.tried(chosen), rows)
-    return replace(fit, held_out=found.scores)
+    return replace(fit, held_out=found.scores, prover=prover)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from hashlib import blake2b
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,8 +24,14 @@ from fliprank.data.store import read_arrays, write_arrays
 from fliprank.errors import InputError, UsageError
 from fliprank.measures.base import Measure
 from fliprank.models.base import Model
+from fliprank.optimize.fit_tables import in_lines, parameter_frame, trail_frame
 from fliprank.optimize.problem import Problem
 from fliprank.optimize.ranges import Range, as_good_ranges
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fliprank.experiment.proving import TuningProof
 
 __all__ = ["INTERRUPTED", "KEEP", "Epoch", "Fit", "Recorder", "Tried", "fingerprint"]
 
@@ -59,7 +67,7 @@ class Tried:
     weight: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fit:
     """A fitted model, the epoch that it comes from, every epoch on the way, and why it stopped.
 
@@ -82,6 +90,14 @@ class Fit:
     held_out: Floats | None = field(default=None, repr=False)
     stages: tuple[Fit, ...] = ()
     documents_scored: int = 0
+    prover: Callable[[Fit], TuningProof] | None = None
+
+    @cached_property
+    def proof(self) -> TuningProof:
+        """Of a tuning: what held-out queries say of it, the verdict, and what was adopted. Computed when asked for."""
+        if self.prover is None:
+            raise UsageError("only what tune() gives has a proof: compare models with fr.evaluate or fr.compare")
+        return self.prover(self)
 
     def ranges(self, confidence: float = 0.95) -> dict[str, Range]:
         """For each free parameter the values that are statistically as good as the fitted one, on its own rows."""
@@ -105,6 +121,26 @@ class Fit:
     def chosen_by(self) -> float:
         """The measure on validation queries; on training queries where there are none."""
         return self.best.train if np.isnan(self.best.valid) else self.best.valid
+
+    def to_frame(self) -> pl.DataFrame:
+        """The trail as a polars frame: one row per epoch, with its objective and measures, and whether it is kept."""
+        return trail_frame(self)
+
+    def parameters(self, ranges: bool = True, confidence: float = 0.95) -> pl.DataFrame:
+        """Each parameter before and after, with its bounds and, unless `ranges` is False, the values that are as good.
+
+        Those take a moment, and need a fit that knows its rows. What is fixed has no `low` and `high`; parameters that
+        share a value have the same `moves_with`.
+        """
+        return parameter_frame(self, ranges, confidence)
+
+    def plot(self) -> Any:
+        """The trail as an Altair chart, the kept epoch marked (extra `report`)."""
+        # By name: pictures come after fits in the order of packages, and nothing of them is needed to fit.
+        return import_module("fliprank.report.trail_plots").trail_chart(self)
+
+    def __repr__(self) -> str:
+        return in_lines(self)
 
 
 @dataclass
