@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from fliprank.experiment.evaluation import Evaluation as Evaluation
     from fliprank.experiment.evaluation import compare as compare
     from fliprank.experiment.evaluation import evaluate as evaluate
+    from fliprank.experiment.importance import Importance as Importance
+    from fliprank.experiment.importance import importance as importance
     from fliprank.experiment.learning_curve import Ranker as Ranker
     from fliprank.experiment.learning_curve import learning_curve as learning_curve
     from fliprank.experiment.splits import folds as folds
@@ -130,6 +132,7 @@ _HOMES = {
     "fliprank.errors": ("FliprankError", "InputError", "UsageError"),
     "fliprank.experiment.evaluation": ("Evaluation", "compare", "evaluate"),
     "fliprank.experiment.cutoffs": ("choose_cutoffs",),
+    "fliprank.experiment.importance": ("Importance", "importance"),
     "fliprank.experiment.learning_curve": ("Ranker", "learning_curve"),
     "fliprank.experiment.splits": ("folds",),
     "fliprank.experiment.telescope": ("telescope",),

@@ -12,7 +12,20 @@ import warnings
 
 import typer
 
-from fliprank.cli import curve, demo, evaluate, features, fuse, generate, landscape, rank, reproduce, train, tune  # noqa: F401
+from fliprank.cli import (  # noqa: F401
+    curve,
+    demo,
+    evaluate,
+    features,
+    fuse,
+    generate,
+    importance,
+    landscape,
+    rank,
+    reproduce,
+    train,
+    tune,
+)
 from fliprank.cli.app import app
 from fliprank.errors import FliprankError, UsageError, printable
 

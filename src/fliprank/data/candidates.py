@@ -26,12 +26,12 @@ from fliprank.data.judgements import Judgements
 from fliprank.data.order import order_rows
 from fliprank.data.ranked_lists import RankedLists
 from fliprank.data.term_statistics import TermStatistics
-from fliprank.errors import InputError, UsageError
+from fliprank.errors import InputError, UsageError, printable
 
 __all__ = ["Candidates", "column_ids", "concat", "group_rows"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Candidates:
     """Rows grouped by query, with labels and, where there are any, document ids, features and term statistics.
 
@@ -195,6 +195,13 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def __repr__(self) -> str:
+        judged = int((~np.isnan(self.labels)).sum())
+        rows = f"{len(self):,} rows ({judged:,} judged)"
+        features = [] if self.features is None else [f"{len(self.feature_names):,} features"]
+        fields = [] if self.terms is None else [f"term statistics of {', '.join(self.terms.fields)}"]
+        return printable(f"Candidates: {', '.join([f'{self.queries:,} queries', rows, *features, *fields])}")
 
     @property
     def queries(self) -> int:

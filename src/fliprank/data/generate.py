@@ -129,7 +129,7 @@ class Generated:
     """Rows, and the true utility of each: no ranking is better in the long run than that by `utility`."""
 
     rows: Candidates
-    utility: Floats
+    utility: Floats = field(repr=False)
 
 
 def generate(queries: int, *, first: int = 0, model: WebModel | None = None, **settings: Any) -> Generated:

@@ -24,8 +24,11 @@ from fliprank.kernels import kernel, parallel_kernel, prange
 
 __all__ = ["Ids", "compare_ids", "factorize", "find_duplicates", "first_equal", "locate", "match"]
 
+SHOWN = 3
+"""Ids that stand for all when a person looks at them."""
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Ids:
     """A sequence of strings: `buffer[start[i] : start[i] + length[i]]` holds the bytes of the i-th."""
 
@@ -36,6 +39,10 @@ class Ids:
     def __post_init__(self) -> None:
         for name, dtype in (("buffer", np.uint8), ("start", np.int64), ("length", np.int32)):
             object.__setattr__(self, name, frozen(getattr(self, name), dtype))
+
+    def __repr__(self) -> str:
+        more = f", ... {len(self):,} in all" if len(self) > SHOWN else ""
+        return f"Ids({', '.join(repr(self[i]) for i in range(min(SHOWN, len(self))))}{more})"
 
     @classmethod
     def of(cls, values: Ids | Iterable[Any]) -> Ids:

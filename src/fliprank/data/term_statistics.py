@@ -16,13 +16,13 @@ import numpy as np
 from fliprank.arrays import Floats, Ints, Matrix, frozen
 from fliprank.data.csr import bounds, span_indices
 from fliprank.data.ids import Ids
-from fliprank.errors import InputError
+from fliprank.errors import InputError, printable
 from fliprank.naming import same
 
 __all__ = ["TermStatistics"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TermStatistics:
     """`fields` names the columns of `tf` and `length`; query q owns terms `offsets[q]:offsets[q + 1]`.
 
@@ -61,6 +61,10 @@ class TermStatistics:
         if len(self.starts) != len(self.length) + 1 or self.starts[-1] != len(self.tf):
             raise InputError(f"{len(self.tf)} tf blocks and {len(self.length)} lengths for {len(self.starts) - 1} rows")
         self._check_collection()
+
+    def __repr__(self) -> str:
+        counted = f"{len(self.offsets) - 1:,} queries, {len(self.length):,} rows"
+        return printable(f"TermStatistics: {counted}, fields {', '.join(self.fields)}")
 
     def _check_collection(self) -> None:
         terms, fields = len(self.idf), len(self.fields)

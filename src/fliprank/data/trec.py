@@ -42,12 +42,12 @@ from fliprank.data.query_doc_table import (
     to_dict,
 )
 from fliprank.data.search_responses import is_score_table, read_responses, read_score_table
-from fliprank.errors import InputError, UsageError
+from fliprank.errors import InputError, UsageError, printable
 
 __all__ = ["JudgedRun", "Qrels", "Run", "judge", "judge_rows", "read_qrels", "read_run", "write_qrels", "write_run"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Qrels:
     """Judgements: query q owns `docids` and `labels` of rows `offsets[q]:offsets[q + 1]`.
 
@@ -90,6 +90,9 @@ class Qrels:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def __repr__(self) -> str:
+        return f"Qrels: {len(self.qids):,} queries, {len(self):,} judgements"
+
     def to_dict(self) -> dict[str, dict[str, float]]:
         """As {query id: {document id: label}}."""
         return to_dict(self.offsets, self.qids, self.docids, self.labels)
@@ -103,7 +106,7 @@ class Qrels:
         return Qrels(bounds(sizes), self.qids.take(chosen), self.docids.take(rows), self.labels[rows], texts=texts)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """What a system retrieved: query q owns `docids` and `scores` of rows `offsets[q]:offsets[q + 1]`, in any order."""
 
@@ -130,6 +133,10 @@ class Run:
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    def __repr__(self) -> str:
+        name = f" {self.name}" if self.name else ""
+        return printable(f"Run{name}: {len(self.qids):,} queries, {len(self):,} documents")
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """As {query id: {document id: score}}."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fliprank.arrays import Floats
-from fliprank.errors import UsageError
+from fliprank.errors import UsageError, indented
 from fliprank.experiment.saturation import Outlook, Resampled, outlook, resample
 from fliprank.experiment.significance import holm, paired_t
 from fliprank.measures import Measure
@@ -60,7 +60,7 @@ class RankerDifference:
     p_holm: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LearningCurve:
     """`values[ranker]` (sizes x repeats x test queries; NaN where not tested) and `training[ranker]` (sizes x repeats).
 
@@ -78,6 +78,11 @@ class LearningCurve:
     present: int
     interrupted: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        ends = [(ranker, [p for p in self.points() if p.ranker == ranker]) for ranker in self.values]
+        told = [f"{name}: {p[0].test:.4f} with {p[0].size:,}, {p[-1].test:.4f} with {p[-1].size:,}" for name, p in ends]
+        return indented(f"LearningCurve of {self.measure} by training queries, {self.repeats} repeats", *told)
 
     @property
     def repeats(self) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,16 +28,22 @@ from fliprank.data.ids import Ids
 from fliprank.data.readers import read_candidates
 from fliprank.data.trec import Qrels, Run, judge, judge_rows, read_qrels, read_run
 from fliprank.defaults import REPORTED_MEASURES
-from fliprank.errors import InputError, UsageError
-from fliprank.experiment.significance import Comparison, compare_values
+from fliprank.errors import InputError, UsageError, indented
+from fliprank.experiment.significance import Comparisons, compare_values
 from fliprank.measures.base import Measure
 from fliprank.measures.conventions import EMPTY, Convention, Reading, find_convention
 from fliprank.models.base import Model
 
+if TYPE_CHECKING:
+    import polars as pl
+
 __all__ = ["Evaluation", "compare", "evaluate"]
 
+MOST_RUNS = 10
+"""Runs that are shown when a person looks at an evaluation."""
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """`values[run][measure]` holds a number for each of `qids`; NaN where the convention leaves the query out."""
 
@@ -55,10 +61,31 @@ class Evaluation:
         """{run: {measure: mean}}"""
         return {run: {r.label: self.mean(run, r.label) for r in self.readings} for run in self.values}
 
-    def compare(self, baseline: str | None = None, **options: Any) -> list[Comparison]:
+    def to_frame(self, per_query: bool = True) -> pl.DataFrame:
+        """A polars frame with one row per run, query and measure; without `per_query`, with the means."""
+        import polars as pl
+
+        if not per_query:
+            means = ((run, name, mean) for run, known in self.means().items() for name, mean in known.items())
+            return pl.DataFrame(list(means), schema=["run", "measure", "mean"], orient="row")
+        qids = self.qids.tolist()
+        parts = [
+            pl.DataFrame({"run": [run] * len(qids), "query": qids, "measure": [name] * len(qids), "value": column})
+            for run, values in self.values.items()
+            for name, column in values.items()
+        ]
+        return pl.concat(parts)
+
+    def __repr__(self) -> str:
+        rows = [(run, [f"{name} {mean:.4f}" for name, mean in means.items()]) for run, means in self.means().items()]
+        told = [f"{run}: {', '.join(figures)}" for run, figures in rows[:MOST_RUNS]]
+        more = [f"... and {len(rows) - MOST_RUNS} more runs"] if len(rows) > MOST_RUNS else []
+        return indented(f"Evaluation on {len(self.qids):,} queries", *told, *more)
+
+    def compare(self, baseline: str | None = None, **options: Any) -> Comparisons:
         """Every other run against `baseline` (the first): see `significance.compare_values`."""
         if len(self.values) < 2:
-            return []
+            return Comparisons()
         paired = {
             run: {r.label: r.measure.paired(values[r.label]) for r in self.readings}
             for run, values in self.values.items()
@@ -127,7 +154,7 @@ def compare(
     ties: str | None = None,
     seed: int = 0,
     **options: Any,
-) -> list[Comparison]:
+) -> Comparisons:
     """Evaluate several runs and compare each with `baseline` (the first): see `evaluate` and `Comparison`."""
     result = evaluate(qrels, runs, measures, convention=convention, ties=ties, seed=seed)
     return result.compare(baseline, seed=seed, **options)

@@ -39,7 +39,7 @@ from fliprank.experiment.trials import Progress
 from fliprank.experiment.tuning import tune
 from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
-from fliprank.models.base import describe
+from fliprank.models.base import describe, full_text
 from fliprank.models.parameter_rows import to_rows
 from fliprank.objectives import Objective
 from fliprank.optimize.fit import fingerprint
@@ -94,7 +94,11 @@ class Ranker:
     def key(self) -> dict[str, Any]:
         """What tells it from other rankers, as JSON."""
         known = describe(self.model) | {"parameters": to_rows(self.model.params)[0]} if self.model.ready else {}
-        return {"model": known or repr(self.model), "method": str(self.method), "objective": str(self.objective)} | {
+        return {
+            "model": known or full_text(self.model),
+            "method": str(self.method),
+            "objective": str(self.objective),
+        } | {
             "validate": self.validate,
             "options": {name: str(value) for name, value in self.options.items()},
         }

@@ -15,18 +15,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fliprank.arrays import Floats, Ints, frozen
-from fliprank.errors import InputError, UsageError
+from fliprank.errors import InputError, UsageError, indented, printable
 from fliprank.kernels import kernel, parallel_kernel, prange
 from fliprank.random_words import random_word
 
+if TYPE_CHECKING:
+    import polars as pl
+
 __all__ = [
     "Comparison",
+    "Comparisons",
     "bootstrap_interval",
     "compare_values",
     "holm",
@@ -39,8 +43,11 @@ __all__ = [
 CHUNK = 1024
 """Permutations per task: enough to pay for the task's table of signed sums, few enough to stay in the cache."""
 
+MOST_SHOWN = 20
+"""Comparisons that are shown when a person looks at a list of them."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """One run against the baseline on one measure: the mean difference, run minus baseline, and the evidence for it.
 
@@ -72,6 +79,32 @@ class Comparison:
 
         return {name: plain(value) for name, value in vars(self).items()}
 
+    def __repr__(self) -> str:
+        low, high = self.interval
+        evidence = f"{low:+.4f} to {high:+.4f}, p = {p_value(self.p['randomisation'])}, {self.queries:,} queries"
+        return printable(f"{self.run} - {self.baseline}: {self.measure} {self.difference:+.4f} ({evidence})")
+
+
+class Comparisons(list[Comparison]):
+    """Comparisons that were made together, one per run and measure, and thus corrected together."""
+
+    def to_frame(self) -> pl.DataFrame:
+        """A polars frame with one row per comparison: the difference, its interval, each p, and queries by sign."""
+        import polars as pl
+
+        plain = ("run", "baseline", "measure", "difference")
+        rows = []
+        for c in self:
+            low, high = c.interval
+            tests = {f"p_{name}": p for name, p in {**c.p, **c.corrected}.items()}
+            counts = {"queries": c.queries, "better": c.better, "worse": c.worse, "tied": c.tied}
+            rows.append({name: getattr(c, name) for name in plain} | {"low": low, "high": high, **tests, **counts})
+        return pl.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        more = [f"... and {len(self) - MOST_SHOWN} more"] if len(self) > MOST_SHOWN else []
+        return indented(f"{len(self)} comparisons", *map(repr, self[:MOST_SHOWN]), *more) if self else "[]"
+
 
 def p_value(value: float) -> str:
     """As people read it.
@@ -89,7 +122,7 @@ def compare_values(
     permutations: int = 100_000,
     confidence: float = 0.95,
     seed: int = 0,
-) -> list[Comparison]:
+) -> Comparisons:
     """Every other run against `baseline` on every measure; `values[run][measure]` has a number for each query.
 
     A query that is NaN in either run is left out of that pair, and a pair with no query left has NaN for its numbers.
@@ -105,7 +138,7 @@ def compare_values(
     shared = used[some].all(axis=0)
     if some.any() and shared.any():
         joint[some] = max_t(table[some][:, shared], permutations, seed)
-    return [
+    return Comparisons(
         Comparison(
             run=run,
             baseline=baseline,
@@ -120,7 +153,7 @@ def compare_values(
             tied=int((row == 0).sum()),
         )
         for i, ((run, measure), row, kept, (interval, p)) in enumerate(zip(rows, table, used, pairs, strict=True))
-    ]
+    )
 
 
 def _compare_pair(

@@ -27,7 +27,7 @@ from fliprank.landscape.sweep import Line
 __all__ = ["Flips", "crossing", "find_flips", "line_of"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Flips:
     """Flips in the order of `x`: row `upper` ranks above row `lower` before x, below it after.
 
@@ -42,6 +42,10 @@ class Flips:
 
     def __len__(self) -> int:
         return len(self.x)
+
+    def __repr__(self) -> str:
+        good, bad = int((self.kind > 0).sum()), int((self.kind < 0).sum())
+        return f"Flips: {len(self):,}, of which {good:,} good and {bad:,} bad"
 
 
 def find_flips(

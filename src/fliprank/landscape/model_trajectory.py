@@ -45,7 +45,7 @@ BLOCK = 1 << 24
 """Scores that are held at a time."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ModelTrajectory(Trajectory):
     """The measure of a model as its free parameters move to values + x `along`; x = 0 is the model as it stands."""
 

@@ -45,7 +45,7 @@ class Plateau(NamedTuple):
         return self.high - self.low
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StepFunction:
     """The measure is `values[i]` between `breaks[i - 1]` and `breaks[i]`; the line goes from `low` to `high`.
 
@@ -63,6 +63,11 @@ class StepFunction:
     steps: Steps = field(repr=False)
     resolution: float = field(default=0.0, kw_only=True)
     true_ends: tuple[bool, bool] = field(default=(True, True), kw_only=True)
+
+    def __repr__(self) -> str:
+        best, (optima, steps) = self.maximum, self.counts()
+        found = f"{self.measure} at best {best.value:.4f}, from {best.low:.4g} to {best.high:.4g}"
+        return f"{type(self).__name__}: {found}; {steps} steps, {optima} local optima"
 
     @property
     def at_least(self) -> bool:

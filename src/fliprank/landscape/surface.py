@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
 from fliprank.defaults import DEFAULT_MEASURE
-from fliprank.errors import UsageError
+from fliprank.errors import UsageError, printable
 from fliprank.landscape.batch import values_at
 from fliprank.landscape.direction import direction_of, finite_reach, slot_of
 from fliprank.measures import Measure, parse_measure
@@ -32,7 +32,7 @@ POINTS = {1: 201, 2: 41, 3: 15}
 """Values of each parameter on a grid over so many parameters."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Surface:
     """`values[i, j, ...]` is what `of` names where the parameters are `axes[0][i]`, `axes[1][j]`, ...
 
@@ -45,6 +45,12 @@ class Surface:
     of: str
     larger_is_better: bool
     queries: int
+
+    def __repr__(self) -> str:
+        *place, value = self.best
+        at = ", ".join(f"{name} = {x:.4g}" for name, x in zip(self.parameters, place, strict=True))
+        size = " x ".join(str(len(axis)) for axis in self.axes)
+        return printable(f"Surface of {self.of}, {size} points, {self.queries:,} queries: best {value:.4f} at {at}")
 
     @property
     def best(self) -> tuple[float, ...]:

@@ -29,7 +29,7 @@ from fliprank.measures import Measure, parse_measure
 __all__ = ["ScoreTrajectory", "Trajectory", "score_trajectory"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trajectory(StepFunction, ABC):
     """A step function that knows the rows it is about, and so the scores at each x."""
 
@@ -52,7 +52,7 @@ class Trajectory(StepFunction, ABC):
         return tied_share(self.scores(x), self.candidates)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScoreTrajectory(Trajectory):
     """The measure of scores base + x slope."""
 

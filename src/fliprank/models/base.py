@@ -15,7 +15,8 @@ file with a class under `@register` and one line in `__init__.py`; saving and lo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
@@ -24,15 +25,30 @@ from numpy.typing import ArrayLike
 from fliprank.arrays import Floats, Ints, frozen
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
-from fliprank.errors import InputError, UsageError
+from fliprank.errors import InputError, UsageError, printable
 from fliprank.models.folder import Record, read_folder, write_folder
 from fliprank.models.parameter_rows import from_rows, to_rows
 from fliprank.models.parameters import Parameters
+from fliprank.naming import same
 
-__all__ = ["KINDS", "UNKNOWN", "Model", "Seed", "build", "describe", "load_model", "register", "row_gradient"]
+__all__ = [
+    "KINDS",
+    "UNKNOWN",
+    "Model",
+    "Seed",
+    "build",
+    "describe",
+    "full_text",
+    "load_model",
+    "register",
+    "row_gradient",
+]
 
 KINDS: dict[str, type[Model]] = {}
 """Models by the name of their kind in model.json."""
+
+FEW = 12
+"""Parameters up to which a model shows their values."""
 
 Seed = int | np.random.Generator
 M = TypeVar("M", bound="type[Model]")
@@ -82,6 +98,18 @@ class Model(ABC):
     """Whether parameters can make all scores larger alike; if not, objectives see scores in units of their spread."""
 
     params: Parameters = field(default=UNKNOWN, kw_only=True)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__repr__" not in vars(cls):  # a dataclass would write one that shows arrays
+            cls.__repr__ = Model.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        if not self.ready:
+            return f"{type(self).__name__}({', '.join(_settings(self))})"
+        names, values = self.params.names, self.params.values
+        shown = ", ".join(f"{name}={value:.4g}" for name, value in zip(names, values, strict=True))
+        return printable(f"{type(self).__name__}({shown if len(names) <= FEW else f'{len(names):,} parameters'})")
 
     @abstractmethod
     def score(self, candidates: Candidates) -> Floats:
@@ -177,6 +205,27 @@ def load_model(folder: StrPath) -> Model:
 def describe(model: Model) -> dict[str, Any]:
     """Kind and structure, as JSON; a model made of models includes these of its parts."""
     return {"kind": model.kind, "structure": model.structure()}
+
+
+def full_text(model: Any) -> str:
+    """All that tells a model that is not ready from another, as text: `repr` leaves most of it out."""
+    if isinstance(model, Model):
+        told = ", ".join(f"{f.name}={full_text(getattr(model, f.name))}" for f in fields(model))
+        return f"{type(model).__name__}({told})"
+    if isinstance(model, Parameters):
+        return str([model.names, *(x.tolist() for x in (model.values, model.lower, model.upper, model.slots))])
+    if isinstance(model, tuple | list):
+        return f"[{', '.join(map(full_text, model))}]"
+    return repr(model)
+
+
+def _settings(model: Model) -> Iterator[str]:
+    """What a model was made with, as far as it is not the default."""
+    for each in fields(model):
+        default = each.default if each.default_factory is MISSING else each.default_factory()
+        value = getattr(model, each.name)
+        if each.name != "params" and not isinstance(value, np.ndarray) and not same(value, default):
+            yield f"{each.name}={value!r}"
 
 
 def build(record: Record) -> Model:

@@ -33,7 +33,7 @@ __all__ = ["Parameters"]
 LONGEST_TABLE = 60
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Parameters:
     """Named values. `slots` holds the index of each in the free vector, -1 where it is fixed; by default all are free.
 
@@ -243,6 +243,9 @@ class Parameters:
         free_names = tuple(dict.fromkeys(key for key in keys if key is not None))
         slot = {key: i for i, key in enumerate(free_names)}
         return replace(self, slots=np.array([-1 if k is None else slot[k] for k in keys], int), free_names=free_names)
+
+    def __repr__(self) -> str:
+        return str(self) if self.names else "Parameters()"
 
     def __str__(self) -> str:
         rows = [("parameter", "value", "lower", "upper", "default", "")]

@@ -68,7 +68,7 @@ class Nodes(NamedTuple):
     missing: Int32s
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Forest:
     """The nodes of all trees, whose features are numbers of `names`."""
 
@@ -183,6 +183,9 @@ class Trees(Model):
     @property
     def ready(self) -> bool:
         return self.forest is not None
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self.forest is None else f"Trees({len(self.forest):,} trees)"
 
     def sprouts(self, train: Candidates, push: Push | None = None, seed: int = 0, threads: int = 0) -> Iterator[Sprout]:
         """One new tree after the other, without end until LightGBM finds nothing to split.

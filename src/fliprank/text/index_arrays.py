@@ -19,7 +19,7 @@ from fliprank.arrays import Floats, Int32s, Ints, Matrix, frozen
 from fliprank.data.files import StrPath
 from fliprank.data.ids import Ids, locate
 from fliprank.data.store import Arrays, read_arrays, write_arrays
-from fliprank.errors import InputError
+from fliprank.errors import InputError, printable
 from fliprank.text.analysis import Analyzer
 
 __all__ = ["VERSION", "IndexArrays", "Postings", "Progress"]
@@ -42,7 +42,7 @@ class Postings(NamedTuple):
     tf: NDArray[np.uint16]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class IndexArrays:
     """Documents are numbered from 0 in the order given, terms in the order of their bytes.
 
@@ -102,6 +102,11 @@ class IndexArrays:
 
     def __len__(self) -> int:
         return self.documents
+
+    def __repr__(self) -> str:
+        columns = f", columns {', '.join(self.columns)}" if self.columns else ""
+        size = f"{self.documents:,} documents, {len(self.terms):,} terms"
+        return printable(f"{type(self).__name__}: {size}, fields {', '.join(self.fields)}{columns}")
 
     @property
     def documents(self) -> int:

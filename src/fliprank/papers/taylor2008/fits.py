@@ -17,7 +17,7 @@ import numpy as np
 import fliprank as fr
 from fliprank.arrays import Floats
 from fliprank.measures import Measure
-from fliprank.models.base import Model, describe
+from fliprank.models.base import Model, describe, full_text
 from fliprank.optimize.fit import Fit, fingerprint
 from fliprank.papers.part import Setting
 from fliprank.papers.taylor2008.corpora import Corpus
@@ -68,7 +68,7 @@ def fit_once(
 ) -> Fit:
     """One run; each epoch is kept in the cache, so that a run that was ended goes on from there."""
     own: dict[str, Any] = {"objective": objective, "rate": rate, "epochs": epochs_of(setting), "measure": G10} | how
-    known = str(describe(model)) if model.ready else repr(model)
+    known = str(describe(model)) if model.ready else full_text(model)
     key = fingerprint(train, valid=fingerprint(valid), model=known, seed=setting.seed, **own)
     return fr.train(
         model, train, valid, method="taylor2008", sweep=False, restarts=1, seed=setting.seed, jobs=1,
