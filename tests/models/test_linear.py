@@ -154,7 +154,7 @@ FOUR = random_rows(np.random.default_rng(8), 10, 4)
             Candidates.of(
                 [0, 0], features=[[1, 2, np.nan, 4], [1, np.nan, np.nan, 4]], feature_names=FOUR.feature_names
             ),
-            "not finite numbers: f1 in 1 of 2 rows; f2 in 2 of 2 rows",
+            r"numbers: f1 in 1 of 2 rows; f2 in 2 of 2 rows; the first is f1 in row 1 \(query 1\) .*Trees\(\)",
         ),
     ],
 )

@@ -25,6 +25,7 @@ from typing import NoReturn
 
 import polars as pl
 
+from fliprank.checked import checked
 from fliprank.data.files import StrPath, read_chunks, resolve
 from fliprank.data.json_files import json_objects
 from fliprank.data.json_limits import check_json_lines
@@ -50,6 +51,7 @@ class Beir:
         return read_documents(self.corpus)
 
 
+@checked
 def read_beir(folder: StrPath, split: str = "test") -> Beir:
     """Read the queries and judgements of a split. Queries without judgements (of other splits) are left out."""
     root = Path(folder)

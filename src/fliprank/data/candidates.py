@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fliprank.arrays import Floats, Ints, Matrix, frozen
+from fliprank.checked import checked
 from fliprank.data.csr import bounds, positions, span_indices
 from fliprank.data.ids import Ids, factorize, find_duplicates
 from fliprank.data.judgements import Judgements
@@ -326,6 +327,7 @@ class Candidates:
         return "\n".join(f"{name:<{width}}  {value}" for name, value in lines)
 
 
+@checked
 def group_rows(qid: Iterable[Any]) -> tuple[Ints, Ints]:
     """(offsets, order): rows `order[offsets[q]:offsets[q + 1]]` belong to the q-th distinct id, in order of appearance.
 
@@ -336,6 +338,7 @@ def group_rows(qid: Iterable[Any]) -> tuple[Ints, Ints]:
     return offsets, np.arange(offsets[-1]) if order is None else order
 
 
+@checked
 def concat(*parts: Candidates) -> Candidates:
     """The queries of all parts; a query id may occur in one part only."""
     if not parts:

@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fliprank.arrays import Floats, Ints
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates, concat
 from fliprank.data.csr import bounds
 from fliprank.data.generate_query import ASPECTS, MATCH, Drawn, Plan, Weak, World, draw, query_terms
@@ -132,6 +133,7 @@ class Generated:
     utility: Floats = field(repr=False)
 
 
+@checked
 def generate(queries: int, *, first: int = 0, model: WebModel | None = None, **settings: Any) -> Generated:
     """Queries `first` to `first` + `queries` - 1 of a model; `settings` are those of `WebModel`."""
     parts = list(generate_blocks(queries, first=first, model=model, **settings))
@@ -140,6 +142,7 @@ def generate(queries: int, *, first: int = 0, model: WebModel | None = None, **s
     return Generated(concat(*(part.rows for part in parts)), np.concatenate([part.utility for part in parts]))
 
 
+@checked
 def generate_blocks(
     queries: int, *, first: int = 0, block: int = 64, model: WebModel | None = None, **settings: Any
 ) -> Iterator[Generated]:

@@ -25,6 +25,7 @@ from typing import Literal
 import numpy as np
 
 from fliprank.arrays import Bytes, Floats, Ints, Matrix
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.data.csr import bounds
 from fliprank.data.files import StrPath, atomic_write, read_bytes, read_chunks, resolve
@@ -76,6 +77,7 @@ UNJUDGED = -1.0
 """The label of a row that nobody judged."""
 
 
+@checked
 def read_letor(
     path: StrPath,
     *,
@@ -110,6 +112,7 @@ def read_letor(
     return rows
 
 
+@checked
 def write_letor(path: StrPath, candidates: Candidates, *, unjudged: float | None = UNJUDGED) -> None:
     """Write candidates as a LETOR file, gzipped for a name in .gz; `read_letor` gives the same labels, ids, features.
 

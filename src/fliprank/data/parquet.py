@@ -17,6 +17,7 @@ from typing import Any
 
 import polars as pl
 
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath, atomic_write
 from fliprank.errors import InputError
@@ -35,6 +36,7 @@ def read_frame(path: StrPath) -> pl.DataFrame:
         raise InputError(f"can't be read as Parquet: {error}", path=source) from error
 
 
+@checked
 def read_parquet(path: StrPath, **columns: Any) -> Candidates:
     """Candidates from a Parquet file; `columns` (label=, qid=, docid=, features=) as in `Candidates.from_frame`."""
     source, frame = Path(path), read_frame(path)
@@ -44,6 +46,7 @@ def read_parquet(path: StrPath, **columns: Any) -> Candidates:
         raise InputError(error.message, path=source, query=error.query, hint=error.hint) from error
 
 
+@checked
 def write_parquet(path: StrPath, candidates: Candidates) -> None:
     """Write the rows, without queries that have none, labels of documents not among them, and term statistics."""
     qid = pl.Series("qid", candidates.qids.compact().tolist(), pl.String)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath, resolve
 from fliprank.data.letor import read_letor
@@ -11,6 +12,7 @@ from fliprank.data.term_statistics_jsonl import read_statistics
 __all__ = ["read_candidates"]
 
 
+@checked
 def read_candidates(path: StrPath) -> Candidates:
     """Parquet by .parquet, term statistics by .jsonl (or .jsonl.gz), LETOR otherwise."""
     name = resolve(path).name.removesuffix(".gz")

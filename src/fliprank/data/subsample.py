@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fliprank.arrays import Ints
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.data.csr import positions
 from fliprank.errors import UsageError
@@ -30,6 +31,7 @@ from fliprank.errors import UsageError
 __all__ = ["subsample", "subsample_by_spec"]
 
 
+@checked
 def subsample(
     candidates: Candidates,
     rng: int | np.random.Generator,

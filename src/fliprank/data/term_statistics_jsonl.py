@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from fliprank.arrays import Floats, Matrix
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates, group_rows
 from fliprank.data.csr import bounds
 from fliprank.data.files import StrPath, atomic_write
@@ -43,6 +44,7 @@ _NUMERIC = {int, float}
 _FLOAT32, _FLOAT64 = float(np.finfo(np.float32).max), float(np.finfo(np.float64).max)
 
 
+@checked
 def read_statistics(path: StrPath) -> Candidates:
     """Candidates with term statistics, document ids and features; lines of a query need not be together.
 
@@ -61,6 +63,7 @@ def read_statistics(path: StrPath) -> Candidates:
     return table.candidates()
 
 
+@checked
 def write_statistics(path: StrPath, candidates: Candidates) -> None:
     """Write what `read_statistics` reads; gzipped for a name in .gz. The `query` of a line is its terms, joined.
 

@@ -22,6 +22,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from fliprank.arrays import Bytes, Floats, Ints, frozen
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.data.columns import Columns, Layout, count_lines, cut_lines, line_end, parse_columns
 from fliprank.data.csr import bounds, positions, span_indices
@@ -157,6 +158,7 @@ class JudgedRun:
     missing_queries: int
 
 
+@checked
 def judge(qrels: Qrels, run: Run, *, missing: Literal["zero", "skip"] = "zero") -> JudgedRun:
     """The run's documents with the qrels' labels, queries in the qrels' order.
 
@@ -246,6 +248,7 @@ _BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
 _BOM = b"\xef\xbb\xbf"
 
 
+@checked
 def read_qrels(path: StrPath) -> Qrels:
     """Judgements from lines `qid iteration docno label`, from BEIR's TSV with its header, or from a table; or gzipped.
 
@@ -263,6 +266,7 @@ def read_qrels(path: StrPath) -> Qrels:
     return Qrels._judged(*_read(path, buffer, begin, _QRELS))
 
 
+@checked
 def read_run(path: StrPath) -> Run:
     """A run from lines `qid Q0 docno rank score tag`, from a table with query, docid and score, or from JSON responses.
 
@@ -288,6 +292,7 @@ def _is_json(buffer: Bytes, begin: int) -> bool:
     return buffer[begin : begin + 64].tobytes().lstrip()[:1] in (b"{", b"[")
 
 
+@checked
 def write_qrels(path: StrPath, qrels: Qrels) -> None:
     """Write lines `qid 0 docno label`; gzipped for a name in .gz."""
     levels, level = np.unique(qrels.labels, return_inverse=True)
@@ -295,6 +300,7 @@ def write_qrels(path: StrPath, qrels: Qrels) -> None:
     _write(path, qrels, np.arange(len(qrels)), "0", {"label": pl.Series(words, dtype=pl.String).gather(level)})
 
 
+@checked
 def write_run(path: StrPath, run: Run) -> None:
     """Write lines `qid Q0 docno rank score tag` in ranked order: score, then docno, both descending; ranks from 1.
 

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from fliprank.arrays import Ints
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.data.csr import bounds
 from fliprank.data.order import order_rows
@@ -105,6 +106,7 @@ class Cutoffs:
         }
 
 
+@checked
 def choose_cutoffs(
     cascade: Cascade,
     candidates: Candidates,

@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fliprank.arrays import Floats
+from fliprank.checked import checked, is_numeric
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath, open_bytes, open_text
 from fliprank.data.ids import Ids
 from fliprank.data.readers import read_candidates
 from fliprank.data.trec import Qrels, Run, judge, judge_rows, read_qrels, read_run
 from fliprank.defaults import REPORTED_MEASURES
-from fliprank.errors import InputError, UsageError, indented
+from fliprank.errors import InputError, UsageError, WrongTypeError, check_type, indented
 from fliprank.experiment.significance import Comparisons, compare_values
 from fliprank.measures.base import Measure
 from fliprank.measures.conventions import EMPTY, Convention, Reading, find_convention
@@ -103,6 +104,7 @@ class Evaluation:
         return told + [("note", note) for note in self.notes]
 
 
+@checked
 def evaluate(
     qrels: Any,
     runs: Any,
@@ -123,6 +125,7 @@ def evaluate(
     `seed` is the random seed of ties="random".
     """
     if isinstance(qrels, Model):  # evaluate(model, rows, measures)
+        check_type("runs", runs, Candidates, "Candidates where the first argument is a model: the rows to rank")
         qrels, runs = runs, {"model": qrels.score(runs)}
     settled = find_convention(convention, ties, seed)
     names = [measures] if isinstance(measures, str | Measure) else list(measures)
@@ -144,6 +147,7 @@ def evaluate(
     return Evaluation(judgements.qids, values, tuple(readings.values()), tuple(notes))
 
 
+@checked
 def compare(
     qrels: Any,
     runs: Any,
@@ -167,6 +171,9 @@ def _read_judgements(given: Any) -> Qrels | Candidates:
         suffixes = {*PurePath(given).suffixes[-2:]}
         rows = suffixes & {".parquet", ".jsonl"} or _is_letor(given)
         return read_candidates(given) if rows else read_qrels(given)
+    if not isinstance(given, Mapping) and not hasattr(given, "columns"):
+        expected = "judgements (a file, a Qrels, labels by query and document, a frame), Candidates, or a model"
+        raise WrongTypeError("qrels", given, expected)
     return Qrels.of(given) if isinstance(given, Mapping) else Qrels.from_frame(given)
 
 
@@ -226,8 +233,11 @@ def _read_run(run: Any, scores_too: bool) -> Run | Floats:
         return run
     if isinstance(run, Mapping):
         return Run.of(run)
-    if scores_too and not hasattr(run, "columns"):
+    if scores_too and not hasattr(run, "columns") and is_numeric(run):
         return np.asarray(run, np.float64)
+    if not hasattr(run, "columns"):
+        scores = ", or an array of scores" if scores_too else ""
+        raise WrongTypeError("runs", run, f"a file, a Run, scores by query and document, or a frame{scores}")
     return Run.from_frame(run)
 
 

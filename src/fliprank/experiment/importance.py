@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fliprank.arrays import Floats
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.defaults import DEFAULT_MEASURE
-from fliprank.errors import InputError, UsageError, check_type, indented
+from fliprank.errors import InputError, UsageError, indented
 from fliprank.experiment.significance import bootstrap_interval, holm, p_value, randomisation
 from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
@@ -109,6 +110,7 @@ class Importance:
         return indented(heading, *told, *more)
 
 
+@checked
 def importance(
     model: Model,
     candidates: Candidates,
@@ -232,7 +234,6 @@ def _kinds(model: Model, rows: Candidates, of: str | Iterable[str] | None) -> li
     reads |= {"field": "terms" in model.needs, "parameter": bool(model.params.free_names)}
     if of is None:
         return [kind for kind in KINDS if reads[kind] and (kind != "parameter" or reads["field"])]
-    check_type("of", of, (str, list, tuple, set, frozenset), f"one or more of {', '.join(KINDS)}")
     asked = {of} if isinstance(of, str) else set(of)
     for kind in asked:
         if kind not in KINDS:
@@ -242,10 +243,7 @@ def _kinds(model: Model, rows: Candidates, of: str | Iterable[str] | None) -> li
     return [kind for kind in KINDS if kind in asked]
 
 
-def _check(model: Any, rows: Any, how: str, repeats: int) -> None:
-    check_type("model", model, Model, "a model, such as fit.model or what fr.load_model gives")
-    check_type("candidates", rows, Candidates, "Candidates, such as fr.read_letor or index.candidates gives")
-    check_type("repeats", repeats, int, "a whole number from 1")
+def _check(model: Model, rows: Candidates, how: str, repeats: int) -> None:
     if how not in HOW:
         raise UsageError(f"how: one of {', '.join(HOW)}, not {how!r}")
     if repeats < 1:

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fliprank.arrays import Floats, Ints
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
 from fliprank.data.store import read_arrays, write_arrays
@@ -117,6 +118,7 @@ def default_sizes(most: int) -> list[int]:
     return [*sizes, most] if sizes and sizes[-1] < LARGEST and most >= 1.2 * sizes[-1] else sizes
 
 
+@checked
 def learning_curve(
     rankers: Mapping[str, Ranker | Fitter] | Ranker,
     rows: Candidates,

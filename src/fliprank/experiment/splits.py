@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fliprank.arrays import Ints
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
 
@@ -45,6 +46,7 @@ def folds_of(queries: int, folds: int, seed: int) -> list[Ints]:
     return [np.sort(part) for part in np.array_split(_shuffled(queries, seed), folds)]
 
 
+@checked
 def folds(rows: Candidates, parts: Sequence[float] = PARTS, folds: int = 5, seed: int = 0) -> Iterator[Fold]:
     """Training, validation and test rows of each fold; `parts` are their shares, which each fold rotates by one step.
 

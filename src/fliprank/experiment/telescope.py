@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates, concat
 from fliprank.data.files import StrPath
 from fliprank.data.subsample import subsample, subsample_by_spec
@@ -55,6 +56,7 @@ Blocks = Callable[[], Iterable[Candidates]]
 """Gives the training queries block by block, each time that it is called: for sets that memory does not hold."""
 
 
+@checked
 def telescope(
     cascade: Cascade,
     train: Candidates | Blocks,

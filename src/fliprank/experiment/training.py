@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from fliprank.arrays import Floats
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
 from fliprank.data.subsample import subsample_by_spec
@@ -53,6 +54,7 @@ PATIENCE = 20
 """Epochs without a better one that end a run; trees have a patience of their own."""
 
 
+@checked
 def train(
     model: Model | str,
     train: Candidates,

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from fliprank.arrays import Floats
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.experiment.parameter_settings import ParameterSettings
@@ -44,6 +45,7 @@ ROUNDS = 4
 """A fit goes on while rows that it did not see come up among the first ranks, at most so many rounds."""
 
 
+@checked
 def tune(
     model: Model | str,
     rows: Candidates,

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fliprank.arrays import Floats, Ints, frozen
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.data.csr import bounds
 from fliprank.errors import InputError, UsageError
@@ -48,6 +49,7 @@ class Flips:
         return f"Flips: {len(self):,}, of which {good:,} good and {bad:,} bad"
 
 
+@checked
 def find_flips(
     base: ArrayLike, slope: ArrayLike, candidates: Candidates, low: float = -np.inf, high: float = np.inf
 ) -> Flips:

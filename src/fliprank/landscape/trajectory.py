@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fliprank.arrays import Floats
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.landscape.flips import line_of
 from fliprank.landscape.step_function import StepFunction, step_function
@@ -63,6 +64,7 @@ class ScoreTrajectory(Trajectory):
         return self.base + x * self.slope
 
 
+@checked
 def score_trajectory(
     base: ArrayLike,
     slope: ArrayLike,

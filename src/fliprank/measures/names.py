@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
+from fliprank.checked import checked
 from fliprank.errors import UsageError
 from fliprank.measures.base import REGISTRY, Measure
 from fliprank.naming import unknown
@@ -51,6 +52,7 @@ _QUOTED = r"'[^']*'|\"[^\"]*\""
 _TOKEN = re.compile(rf"{_QUOTED}|.", re.DOTALL)
 
 
+@checked
 def parse_measure(name: str | Measure) -> Measure:
     """The measure of this name; raises with what is near it if there is none."""
     if isinstance(name, Measure):

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fliprank.arrays import Floats, Ints, frozen
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
 from fliprank.errors import InputError, UsageError, printable
@@ -192,6 +193,7 @@ class Model(ABC):
         write_folder(folder, {**describe(self), "parameters": rows}, arrays)
 
 
+@checked
 def load_model(folder: StrPath) -> Model:
     """The model that `save` wrote to `folder`."""
     record, arrays = read_folder(folder)

@@ -76,7 +76,7 @@ def feature_matrix(candidates: Candidates) -> Matrix:
     if features is None:
         raise InputError("these candidates have no features", hint="read them from a feature file, or give features=")
     if "features are numbers" not in candidates.memo:
-        _check_numbers(features, candidates.feature_names)
+        _check_numbers(features, candidates)
         candidates.memo["features are numbers"] = True
     return features
 
@@ -90,7 +90,8 @@ def _mean(features: Matrix, origin: Floats, power: int) -> Floats:
     return mean
 
 
-def _check_numbers(features: Matrix, names: tuple[str, ...]) -> None:
+def _check_numbers(features: Matrix, candidates: Candidates) -> None:
+    names = candidates.feature_names
     bad = np.zeros(features.shape[1], np.int64)
     for start in range(0, len(features), BLOCK):
         fine = np.isfinite(features[start : start + BLOCK])
@@ -100,7 +101,12 @@ def _check_numbers(features: Matrix, names: tuple[str, ...]) -> None:
         worst = [f"{names[k]} in {bad[k]:,} of {len(features):,} rows" for k in np.flatnonzero(bad)[:5]]
         more = int((bad > 0).sum()) - len(worst)
         said = "; ".join(worst) + (f"; and {more} more features" if more else "")
-        raise InputError(f"features that are not finite numbers: {said}", hint="fill them in, or drop these features")
+        k = int(np.flatnonzero(bad)[0])
+        row = int(np.isfinite(features[:, k]).argmin())
+        query = candidates.qids[int(np.searchsorted(candidates.offsets, row, "right")) - 1]
+        said += f"; the first is {names[k]} in row {row} (query {query})"
+        hint = "fill them in, drop these features, or take trees, which need no value: Trees()"
+        raise InputError(f"features that are not finite numbers: {said}", hint=hint)
 
 
 def _difference(expected: tuple[str, ...], found: tuple[str, ...]) -> InputError:

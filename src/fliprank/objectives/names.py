@@ -13,6 +13,7 @@ import re
 from dataclasses import fields
 from typing import Any
 
+from fliprank.checked import checked
 from fliprank.errors import UsageError
 from fliprank.naming import unknown
 from fliprank.objectives.base import REGISTRY, Objective
@@ -24,6 +25,7 @@ _NAME = re.compile(
 )
 
 
+@checked
 def parse_objective(name: str | Objective) -> Objective:
     """The objective of this name; raises an error that shows similar names if there is none."""
     if isinstance(name, Objective):

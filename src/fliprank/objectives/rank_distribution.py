@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from fliprank.arrays import Floats, frozen
+from fliprank.checked import checked
 from fliprank.errors import InputError, UsageError
 from fliprank.kernels import kernel
 from fliprank.objectives.contests import Contests, contested, hold_contests
@@ -36,6 +37,7 @@ REACH, STEP = 8.5, 0.8
 the root of the number of documents, since the more there are, the better a rank tells the score."""
 
 
+@checked
 def rank_distribution(scores: ArrayLike, sigma: float | ArrayLike, method: str = "recursion") -> Floats:
     """p[j, r]: the probability that document j of one query has rank r, from 0.
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.landscape.direction import Direction
@@ -33,6 +34,7 @@ class LineSearchResult(NamedTuple):
     path: ModelTrajectory
 
 
+@checked
 def line_search(
     model: Model,
     candidates: Candidates,

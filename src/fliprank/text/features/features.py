@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fliprank.arrays import Floats, Ints, frozen
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.errors import InputError, UsageError
 from fliprank.text.features.kinds import POSITION_KINDS, QUERY_KINDS, TERM_KINDS, streams
@@ -34,6 +35,7 @@ from fliprank.text.search.retrieve import numbers_of_rows
 __all__ = ["feature_names", "feature_rows", "features"]
 
 
+@checked
 def features(
     index: IndexArrays, candidates: Candidates, queries: QueriesLike, *, select: Sequence[str] | None = None
 ) -> Candidates:
@@ -67,6 +69,7 @@ def features(
     return rows
 
 
+@checked
 def feature_rows(
     index: IndexArrays,
     queries: QueriesLike,
@@ -79,6 +82,7 @@ def feature_rows(
     return features(index, find_candidates(index, queries, qrels, **options), queries, select=select)
 
 
+@checked
 def feature_names(index: IndexArrays) -> tuple[str, ...]:
     """The names of all features that this index can give, in the order of their columns."""
     kinds = TERM_KINDS + (POSITION_KINDS if index.positions else ())
