@@ -37,7 +37,7 @@ __all__ = ["feature_names", "feature_rows", "features"]
 
 @checked
 def features(
-    index: IndexArrays, candidates: Candidates, queries: QueriesLike, *, select: Sequence[str] | None = None
+    index: IndexArrays, candidates: Candidates, queries: QueriesLike, *, select: str | Sequence[str] | None = None
 ) -> Candidates:
     """The same rows, with one column per feature after those of the documents (PageRank, URL depth, ...).
 
@@ -75,7 +75,7 @@ def feature_rows(
     queries: QueriesLike,
     qrels: QrelsLike | None = None,
     *,
-    select: Sequence[str] | None = None,
+    select: str | Sequence[str] | None = None,
     **options: Any,
 ) -> Candidates:
     """From raw text to rows to train on: candidates (`options` as of `Index.pool`) with their features."""
