@@ -26,6 +26,7 @@ def demo() -> None:
     with tempfile.TemporaryDirectory() as name:
         index = open_index(source, Path(name), None, Analyzer())
         task = task_of_documents(index, source, source / "qrels" / "train.tsv", source / "qrels" / "test.tsv")
+        task = task.read_from(docs=source)
         result = tune_and_write(BM25F(), task, Path(name), fit_progress, measure=DEFAULT_MEASURE)
     screen = Console(record=True, width=110, file=io.StringIO())
     for thing in tuning_tables(result):

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from fliprank.errors import InputError as InputError
     from fliprank.errors import UsageError as UsageError
     from fliprank.experiment.cutoffs import choose_cutoffs as choose_cutoffs
+    from fliprank.experiment.diff import Diff as Diff
+    from fliprank.experiment.diff import diff as diff
     from fliprank.experiment.evaluation import Evaluation as Evaluation
     from fliprank.experiment.evaluation import compare as compare
     from fliprank.experiment.evaluation import evaluate as evaluate
@@ -130,6 +132,7 @@ _HOMES = {
     "fliprank.data.subsample": ("subsample",),
     "fliprank.data.readers": ("read_candidates",),
     "fliprank.errors": ("FliprankError", "InputError", "UsageError"),
+    "fliprank.experiment.diff": ("Diff", "diff"),
     "fliprank.experiment.evaluation": ("Evaluation", "compare", "evaluate"),
     "fliprank.experiment.cutoffs": ("choose_cutoffs",),
     "fliprank.experiment.importance": ("Importance", "importance"),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -27,6 +28,8 @@ __all__ = [
     "new_table",
     "plain",
     "query_table",
+    "screen_width",
+    "shortened",
     "show",
     "working",
 ]
@@ -34,9 +37,14 @@ __all__ = [
 
 def show(*things: Table | str) -> None:
     """Print to standard output; wide enough for whole tables where there is no terminal to fit."""
-    console = Console(highlight=False, emoji=False, width=None if sys.stdout and sys.stdout.isatty() else 160)
+    console = Console(highlight=False, emoji=False, width=screen_width())
     for thing in things:
         console.print(printable(thing), markup=False) if isinstance(thing, str) else console.print(thing)
+
+
+def screen_width() -> int:
+    """The columns of the terminal; 160 where there is none."""
+    return Console().width if sys.stdout and sys.stdout.isatty() else 160
 
 
 @contextmanager
@@ -139,6 +147,16 @@ def new_table(title: str, columns: list[str]) -> Table:
 def plain(text: str) -> str:
     """Text from a user, safe to show: no markup, no control characters."""
     return escape(printable(text))
+
+
+def shortened(text: str, width: int) -> str:
+    """Text from a user on one line of at most so many columns, control characters replaced; wide letters count twice.
+
+    >>> shortened("red shoes", 9), shortened("red shoes" + chr(27), 6), cell_len(shortened("靴" * 9, 6))
+    ('red shoes', 'red s…', 5)
+    """
+    clean = printable(" ".join(text.split()))
+    return clean if cell_len(clean) <= width else set_cell_size(clean, max(width - 1, 0)).rstrip() + "…"[:width]
 
 
 def _best(result: Evaluation, measure: str, smaller: bool) -> float:

@@ -15,6 +15,7 @@ import typer
 from fliprank.cli import (  # noqa: F401
     curve,
     demo,
+    diff,
     evaluate,
     features,
     fuse,

@@ -30,7 +30,9 @@ def demo(
     folder, source = out_folder(out), collection()
     with console.counting("indexing Marlpost's help centre (the first run compiles for a while)") as progress:
         index = open_index(source, folder, None, Analyzer(), progress)
-        task = task_of_documents(index, source, source / "qrels" / "train.tsv", source / "qrels" / "test.tsv")
+        qrels, test_qrels = source / "qrels" / "train.tsv", source / "qrels" / "test.tsv"
+        task = task_of_documents(index, source, qrels, test_qrels)
+        task = task.read_from(docs=source, queries=source, qrels=qrels, test=test_qrels)
     test = 0 if task.test is None else task.test.rows.queries
     console.show(
         f"Marlpost's help centre: {len(index)} pages with {', '.join(index.fields)}.",

@@ -140,7 +140,7 @@ class Source:
                 raise UsageError("how to index goes with --docs: a file of rows has its fields and terms")
             from fliprank.experiment.task import task_of_rows
 
-            return task_of_rows(self.rows, self.valid, self.test)
+            return task_of_rows(self.rows, self.valid, self.test).read_from(rows=self.rows, test=self.test)
         return self._from_documents(index, folder)
 
     def _from_documents(self, options: IndexOptions, folder: Path) -> Task:
@@ -165,6 +165,7 @@ class Source:
         with console.counting("indexing") as progress:
             index = open_index(docs, folder, options.wanted, analyzer, progress, **links)
         task = task_of_judged_queries(index, judged, self.depth)
+        task = task.read_from(docs=docs, queries=queries, qrels=qrels, test=held_out[1])
         return replace(task, notes=(*notes, *task.notes))
 
 

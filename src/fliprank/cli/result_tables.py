@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.table import Table
 
+from fliprank.cli.diff_text import moves_lines
 from fliprank.console import new_table, plain
 from fliprank.experiment.significance import p_value
 
@@ -117,7 +118,9 @@ def tuning_tables(result: Result) -> Iterator[Table | str]:
         yield _proof_table(f"On {len(test.evaluation.qids)} held-out queries", test)
     if crossed is not None:
         yield _proof_table(f"Cross-validated on {len(crossed.evaluation.qids)} training queries", crossed)
-    if proof is not None:
+    if result.moves is not None:
+        yield from moves_lines(result.moves)
+    elif proof is not None:
         yield _moved_table(proof, result.texts)
     if "models" in result.fit.settings:
         yield _model_table(result)

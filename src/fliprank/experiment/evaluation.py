@@ -38,7 +38,7 @@ from fliprank.models.base import Model
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Evaluation", "compare", "evaluate"]
+__all__ = ["Evaluation", "compare", "evaluate", "read_judgements"]
 
 MOST_RUNS = 10
 """Runs that are shown when a person looks at an evaluation."""
@@ -132,7 +132,7 @@ def evaluate(
     readings = {reading.label: reading for reading in map(settled.read, names)}
     if not readings:
         raise UsageError("evaluate needs at least one measure")
-    judgements = _read_judgements(qrels)
+    judgements = read_judgements(qrels)
     values: dict[str, dict[str, Floats]] = {}
     notes = list(judgements.notes) if isinstance(judgements, Qrels) else []
     for name, given in _named(runs).items():
@@ -164,7 +164,8 @@ def compare(
     return result.compare(baseline, seed=seed, **options)
 
 
-def _read_judgements(given: Any) -> Qrels | Candidates:
+def read_judgements(given: Any) -> Qrels | Candidates:
+    """Judgements of any kind, or rows with labels: see `evaluate`."""
     if isinstance(given, Qrels | Candidates):
         return given
     if isinstance(given, str | PathLike):

@@ -31,6 +31,7 @@ from fliprank.experiment.telescope import stage_options, telescope
 from fliprank.experiment.training import train
 from fliprank.experiment.trials import KEEP_DEFAULTS, Progress, Trial
 from fliprank.experiment.tuning import tune
+from fliprank.experiment.tuning_moves import moves_of_tuning
 from fliprank.experiment.verdict import decide
 from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
@@ -192,6 +193,7 @@ def tune_and_write(
     verdict = decide(proofs, references(fit, task.train.rows, held, select))
     result = Result({"": FoldResult(fit, figures)}, settings, proofs, verdict, verdict.adopted(adopt))
     result = replace(result, new_documents=rounds, notes=task.notes, texts=shown.texts)
+    result = replace(result, moves=moves_of_tuning(task, fit, runs, proofs, select))
     (fit.model if result.adopted else fit.start).save(folder / "model")
     write_json(folder / "result.json", result.content())
     try:
@@ -207,7 +209,8 @@ def tune_and_write(
 
 def _made_of(task: Task) -> dict[str, Any]:
     """What was fitted to, to reproduce it."""
-    known = {"version": __version__, "queries": task.train.rows.queries, "rows": len(task.train.rows)}
+    known: dict[str, Any] = {"version": __version__, "queries": task.train.rows.queries, "rows": len(task.train.rows)}
+    known |= {"sources": task.sources} if task.sources else {}
     if task.index is None:
         return known
     index = task.index

@@ -3,6 +3,7 @@
 result.json: {"measure", "train"|"valid"|"test": {MEASURE: mean}, "params", "tried": [...], "settings": {...},
               "proof": {"test"|"cross_validated": {"default", "tuned", "difference", "interval", "p", ...}},
               "verdict": {"word", "sentence", "also"}, "adopted", "outlook": {"verdict", "sentence", "gains", ...},
+              "moved": {"on", "helped": [...], "hurt": [...], "notes"},
               "stages": [{"stage", "size", "value", "interval", "step", "step_p", "lost", ...}],
               "cutoffs": {"chosen", "frontier", "cost_includes", ...}, "folds": [...], "notes": [...], "interrupted"}
 
@@ -20,6 +21,7 @@ from fliprank.experiment.cascade_analysis import AfterStage
 from fliprank.experiment.evaluation import Evaluation, evaluate
 from fliprank.experiment.saturation import Outlook
 from fliprank.experiment.significance import Comparison
+from fliprank.experiment.tuning_moves import TuningMoves
 from fliprank.experiment.verdict import SURE, Verdict
 from fliprank.optimize.fit import Fit
 from fliprank.optimize.ranges import Range
@@ -115,9 +117,9 @@ class Result:
     """What came of a command. `proofs` has "test" and "cross_validated" where they were asked for and not cut short.
 
     `verdict` says what to do with a tuned function, `adopted` whether that was done, and `outlook` whether more
-    judgements would help. `texts` has the texts of
-    queries, where they are known; `new_documents` says how many documents that had not been fitted to came to the top,
-    round by round.
+    judgements would help. `moves` has the queries that were helped and hurt most, with what moved in them. `texts` has
+    the texts of queries, where they are known; `new_documents` says how many documents that had not been fitted to came
+    to the top, round by round.
     """
 
     folds: dict[str, FoldResult]
@@ -126,6 +128,7 @@ class Result:
     verdict: Verdict | None = None
     adopted: bool = True
     outlook: Outlook | None = None
+    moves: TuningMoves | None = None
     ranges: dict[str, Range] = field(default_factory=dict)
     new_documents: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
@@ -154,6 +157,8 @@ class Result:
             out["proof"] = {name: proof.figures() for name, proof in self.proofs.items()}
         if self.verdict is not None:
             out |= {"verdict": asdict(self.verdict), "adopted": self.adopted}
+        if self.moves is not None:
+            out["moved"] = self.moves.content()
         if self.outlook is not None:
             out["outlook"] = asdict(self.outlook)
         if several:

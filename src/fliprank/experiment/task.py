@@ -62,7 +62,10 @@ class Queries:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Queries to fit to, perhaps others to choose by and to test on; `notes` say what was left out."""
+    """Queries to fit to, perhaps others to choose by and to test on; `notes` say what was left out.
+
+    `sources` are the files that it was read from, where that is known: rows, docs, queries, qrels, test.
+    """
 
     train: Queries
     valid: Queries | None = None
@@ -70,6 +73,11 @@ class Task:
     index: Index | None = None
     notes: tuple[str, ...] = ()
     name: str = ""
+    sources: dict[str, str] = field(default_factory=dict)
+
+    def read_from(self, **files: StrPath | None) -> Task:
+        """The task with the files that it was read from."""
+        return replace(self, sources={name: str(Path(path).resolve()) for name, path in files.items() if path})
 
     def parts(self) -> dict[str, Queries]:
         """The sets that there are, by name."""
