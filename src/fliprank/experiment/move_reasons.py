@@ -53,7 +53,10 @@ class TwoSums:
         return [(part, before, after) for part, before, after in columns if before or after]
 
     def reasons(self, document: int, before: Sequence[float], after: Sequence[float]) -> list[Reason]:
-        """Why a document moved, what counts most first; ranks are infinite for what a list does not have."""
+        """Why a document moved: what pushed it most first, what held it back last.
+
+        Ranks are infinite for what a list does not have.
+        """
         passed = _passed(document, before, after)
         if not passed:
             return []
@@ -63,10 +66,10 @@ class TwoSums:
         ]
         found = [Reason(*each) for each in zip(self.parts, *(m.tolist() for m in margins), strict=True)]
         moved = [reason for reason in found if abs(reason.change) > 1e-12]
-        total = sum(reason.change for reason in moved)
-        if (total > 0) != (after[document] < before[document]):  # the lists are not those of these functions
+        way = 1.0 if after[document] < before[document] else -1.0
+        if way * sum(reason.change for reason in moved) <= 0:  # the lists are not those of these functions
             return []
-        return sorted(moved, key=lambda reason: -abs(reason.change))
+        return sorted(moved, key=lambda reason: -way * reason.change)
 
     def agrees(self, before: Sequence[float | None], after: Sequence[float | None]) -> bool:
         """Whether the sums are these scores, as far as these are known."""

@@ -34,8 +34,9 @@ class Moved:
     """A document among the first ranks of either list; a rank (from 1) is None where the list does not have it.
 
     `label` is None if nobody judged it. `gain` is what the measure pays for it in the list after, less that before;
-    these add up to the change of the measure over all documents. `because` has the parts of its score that changed
-    most against the documents that it swapped with, `sums` the score's parts (part, before, after) as they are.
+    these add up to the change of the measure over all documents. `because` has the parts of its score by how they
+    changed against the documents that it swapped with, what pushed it most first; `sums` the parts (part, before,
+    after) as they are.
     """
 
     docid: str
