@@ -11,12 +11,15 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
 import fliprank as fr
+from fliprank.cli import main
 from fliprank.cli.diff_text import moves_lines, query_lines, summary_lines
 from fliprank.data.builtin import collection
 from fliprank.experiment.query_diff import Flip, Moved, QueryDiff
@@ -28,8 +31,18 @@ DOCS = Path(__file__).parents[2] / "docs" / "diff.md"
 
 
 def fliprank_does(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "fliprank", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+    """The command in this process, which has its kernels loaded."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["fliprank", *map(str, arguments)])
+        patch.setattr(warnings, "formatwarning", warnings.formatwarning)
+        if cwd is not None:
+            patch.chdir(cwd)
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
 
 HOSTILE = {
@@ -307,8 +320,10 @@ def test_the_page_on_diff_runs(tuned: Path) -> None:
         done = fliprank_does(*arguments, cwd=tuned)
         assert (done.returncode, done.stderr) == (0, ""), f"{arguments}: {done.stderr}"
     for code in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
-        done_code = subprocess.run([sys.executable, "-c", code], cwd=tuned, capture_output=True, text=True, check=False)
-        assert done_code.returncode == 0, done_code.stderr
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out := io.StringIO()):
+            patch.chdir(tuned)
+            exec(code, {})
+        assert "<Diff nDCG" in out.getvalue()
 
 
 def test_a_summary_of_nothing_but_ties() -> None:

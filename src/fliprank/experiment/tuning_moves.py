@@ -42,6 +42,9 @@ ON = {
     "cross_validated": "training queries, ranked by fits that did not see them",
     "train": "training queries, which tuning did see",
 }
+BY_ALL = (
+    "Why documents moved is told by the function that was tuned on all queries, where that moves them the same way."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +88,10 @@ def moves_of_tuning(
     if not chosen:
         return TuningMoves(measure, on, (), ())
     found = _diff(task, fit, shown, np.array(sorted(chosen), np.int64), runs, on, measure)
-    return TuningMoves(measure, on, found.helped(MOST), found.hurt(MOST), found.notes)
+    helped, hurt, notes = found.helped(MOST), found.hurt(MOST), found.notes
+    if on == "cross_validated" and any(each.because for query in (*helped, *hurt) for each in query.documents):
+        notes.append(BY_ALL)
+    return TuningMoves(measure, on, helped, hurt, notes)
 
 
 def _values(
