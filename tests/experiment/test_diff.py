@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 
 import fliprank as fr
 from fliprank.data.builtin import collection
+from fliprank.data.trec import Run
 from fliprank.errors import InputError, UsageError
-from fliprank.experiment.diff import Diff, diff
+from fliprank.experiment.diff import Diff, diff, diff_of_runs
+from fliprank.experiment.move_reasons import Explainer, rows_of_index
 from fliprank.models import BM25, BM25F, BM25Sum, Feature, Linear, Network, Stack, TwoStageLM
 from fliprank.text.index import Index
 
@@ -245,11 +248,6 @@ def test_what_is_no_sum_is_said_plainly() -> None:
 
 
 def test_scores_of_another_function_are_not_explained(helpdesk: dict[str, Any]) -> None:
-    from dataclasses import replace
-
-    from fliprank.experiment.diff import diff_of_runs
-    from fliprank.experiment.move_reasons import Explainer, rows_of_index
-
     before, after = models(helpdesk["index"])["bm25f"]
     texts = fr.read_beir(helpdesk["queries"]).queries
     runs = [helpdesk["index"].search(texts, model, depth=20) for model in (before, after)]
@@ -258,6 +256,15 @@ def test_scores_of_another_function_are_not_explained(helpdesk: dict[str, Any]) 
     found = diff_of_runs(runs[0], other, None, explainer=explainer, texts=texts)
     assert not any(each.because for query in found[:5] for each in query.documents)
     assert "why documents moved is not told: the scores of the runs are not those of the functions" in found.notes
+
+
+def test_documents_that_the_index_does_not_have_are_not_explained(helpdesk: dict[str, Any]) -> None:
+    before, after = models(helpdesk["index"])["bm25f"]
+    explainer = Explainer(before, after, rows_of_index(helpdesk["index"], {"q": "refund", "empty": "refund"}))
+    runs = [Run.of({"q": {"billing": 1.0 + i, "elsewhere": 2.0}, "empty": {}}) for i in range(3)[::2]]
+    found = diff_of_runs(*runs, None, explainer=explainer)
+    assert not any(each.because for query in found for each in query.documents)
+    assert found.notes == ["why documents moved is not told: query q: document elsewhere is not in the index"]
 
 
 def test_records_agree_with_each_other_and_with_json(helpdesk: dict[str, Any]) -> None:

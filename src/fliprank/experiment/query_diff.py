@@ -17,7 +17,7 @@ from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
 from fliprank.data.csr import bounds
 from fliprank.data.trec import Qrels
-from fliprank.errors import UsageError
+from fliprank.errors import InputError, UsageError
 from fliprank.experiment.move_reasons import Explainer, Reason, TwoSums
 from fliprank.experiment.paired_runs import PairedRuns
 from fliprank.landscape.list_flips import ListFlips, TwoLists, has_flips, list_flips, payments
@@ -206,12 +206,12 @@ class Details:
 
     def _sums(self, numbers: Sequence[int]) -> dict[str, TwoSums]:
         """What scores are made of, where the lists come from functions whose scores are sums."""
-        wanted = {self.runs.qids[q]: self.shown(q) for q in numbers}
+        wanted = {self.runs.qids[q]: names for q in numbers if (names := self.shown(q))}
         if self.explainer is None or not wanted:
             return {}
         try:
             return self.explainer.sums(wanted)
-        except UsageError as error:
+        except (InputError, UsageError) as error:  # the score is no sum, or a document is not in the index
             self._note(f"why documents moved is not told: {error}")
             return {}
 
