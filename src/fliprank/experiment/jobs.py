@@ -193,10 +193,10 @@ def tune_and_write(
     verdict = decide(proofs, references(fit, task.train.rows, held, select))
     result = Result({"": FoldResult(fit, figures)}, settings, proofs, verdict, verdict.adopted(adopt))
     result = replace(result, new_documents=rounds, notes=task.notes, texts=shown.texts)
-    result = replace(result, moves=moves_of_tuning(task, fit, runs, proofs, select))
     (fit.model if result.adopted else fit.start).save(folder / "model")
     write_json(folder / "result.json", result.content())
     try:
+        result = replace(result, moves=moves_of_tuning(task, fit, runs, proofs, select))
         result = replace(result, ranges=fit.ranges())
         if curve:
             result = replace(result, outlook=_outlook(fit, **options))
