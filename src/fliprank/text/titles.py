@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fliprank.data.beir import strict_json
 from fliprank.data.files import StrPath, open_bytes, read_chunks, resolve
 from fliprank.data.ids import Ids
+from fliprank.data.json_files import strict_json
 from fliprank.text.build.default_fields import NOT_BY_DEFAULT
 from fliprank.text.build.documents import IDS, Source, read_documents
 from fliprank.text.index_arrays import IndexArrays
