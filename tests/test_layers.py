@@ -12,7 +12,7 @@ import fliprank
 ROOT = Path(fliprank.__file__).parent
 ORDER = ["data", "models", "text", "measures", "objectives", "landscape", "optimize", "experiment", "report", "papers"]
 ORDER += ["export", "integrations", "console", "cli"]
-EVERYWHERE = {"arrays", "checked", "defaults", "errors", "kernels", "naming", "parallel", "random_words"}
+EVERYWHERE = {"arrays", "checked", "defaults", "errors", "forks", "kernels", "naming", "parallel", "random_words"}
 
 
 def imports(path: Path) -> set[str]:

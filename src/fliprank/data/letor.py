@@ -56,6 +56,7 @@ from fliprank.data.letor_lines import (
 )
 from fliprank.data.store import cached, content_digest
 from fliprank.errors import InputError, UsageError
+from fliprank.forks import check_not_forked
 
 __all__ = ["read_letor", "write_letor"]
 
@@ -122,6 +123,7 @@ def write_letor(path: StrPath, candidates: Candidates, *, unjudged: float | None
     """
     import polars as pl  # takes longer to import than most files to read
 
+    check_not_forked()
     judged = ~np.isnan(candidates.labels)
     if unjudged is None and not judged.all():
         raise InputError("some rows are not judged, and unjudged=None leaves no label for them", path=path)

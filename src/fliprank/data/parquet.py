@@ -21,12 +21,14 @@ from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath, atomic_write
 from fliprank.errors import InputError
+from fliprank.forks import check_not_forked
 
 __all__ = ["read_frame", "read_parquet", "write_parquet"]
 
 
 def read_frame(path: StrPath) -> pl.DataFrame:
     """The table of a Parquet file."""
+    check_not_forked()
     source = Path(path)
     if not source.is_file():
         raise InputError("is a folder, not a file" if source.is_dir() else "no such file", path=source)
@@ -49,6 +51,7 @@ def read_parquet(path: StrPath, **columns: Any) -> Candidates:
 @checked
 def write_parquet(path: StrPath, candidates: Candidates) -> None:
     """Write the rows, without queries that have none, labels of documents not among them, and term statistics."""
+    check_not_forked()
     qid = pl.Series("qid", candidates.qids.compact().tolist(), pl.String)
     columns = [qid.gather(candidates.query_of_rows())]
     if candidates.docids is not None:

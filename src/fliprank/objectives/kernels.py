@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 from numba import njit
 
+from fliprank.kernels import compiled
+
 __all__ = ["fast_kernel", "inlined"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -17,14 +19,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def fast_kernel(function: F) -> F:
     """`fliprank.kernels.kernel`, with sums and products in any order."""
-    compiled: F = njit(
-        function, cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"}
-    )
-    return compiled
+    return compiled(function, fastmath={"reassoc", "contract", "arcp", "nsz"})
 
 
 def inlined(function: F) -> F:
     """A piece of a `fast_kernel`, compiled as a part of each that uses it: a call with many arrays takes longer than
     its work on a few documents."""
-    compiled: F = njit(function, inline="always", error_model="numpy", nogil=True)
-    return compiled
+    out: F = njit(function, inline="always", error_model="numpy", nogil=True)
+    return out

@@ -16,6 +16,7 @@ from fliprank.arrays import Ints
 from fliprank.data.files import StrPath
 from fliprank.data.ids import Ids, locate
 from fliprank.errors import InputError, UsageError
+from fliprank.forks import check_not_forked
 from fliprank.text.analysis import Analyzer
 from fliprank.text.build.collector import Collector
 from fliprank.text.build.documents import Batch, Source, read_documents
@@ -40,6 +41,7 @@ def build_arrays(
     progress: Progress | None = None,
 ) -> IndexArrays:
     """Read documents, cut them into words, unite the vocabularies, stem, invert; options as of `Index.build`."""
+    check_not_forked()
     if isinstance(fields, str) or (fields is not None and (not fields or len(set(fields)) < len(fields))):
         raise UsageError(f"fields must be a list of different names, not {fields!r}")
     report, collector = progress or (lambda step, done: None), Collector(analyzer, fields)
