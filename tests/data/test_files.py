@@ -6,13 +6,16 @@ import gzip
 import os
 import resource
 import signal
+import subprocess
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from fliprank.data.files import atomic_write, check_writable, open_text, read_bytes, read_chunks, resolve
+from fliprank.data.files import atomic_write, check_writable, drop_parts, open_text, read_bytes, read_chunks, resolve
 from fliprank.errors import InputError
 
 
@@ -135,3 +138,56 @@ def test_what_must_survive_is_on_the_disk_before_it_takes_its_name(
     with atomic_write(tmp_path / "cache", durable=False) as file:
         file.write(b"abc")
     assert done[6:] == ["rename"]
+
+
+WRITE = """
+import sys, time
+from fliprank.data.files import atomic_write
+with atomic_write(sys.argv[1]) as file:
+    file.write(b"half")
+    file.flush()
+    print("writing", flush=True)
+    time.sleep(600)
+"""
+
+
+def aged(folder: Path, seconds: float) -> list[Path]:
+    """The parts in a folder, after making them look as if nobody had written to them for so long."""
+    parts = sorted(folder.glob(".*.part"))
+    for part in parts:
+        os.utime(part, (time.time() - seconds,) * 2)
+    return parts
+
+
+def test_parts_of_killed_processes_go_with_the_next_write_and_those_of_living_ones_stay(tmp_path: Path) -> None:
+    target = tmp_path / "run.trec"
+    writer = subprocess.Popen([sys.executable, "-c", WRITE, str(target)], stdout=subprocess.PIPE, text=True)
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == "writing\n"
+    try:
+        (part,) = aged(tmp_path, 3600)
+        with atomic_write(target) as file:
+            file.write(b"another")
+        assert part.exists()
+    finally:
+        writer.kill()
+        writer.wait()
+    with atomic_write(tmp_path / "other") as file:
+        file.write(b"x")
+    assert part.exists()  # of another file
+    with atomic_write(target) as file:
+        file.write(b"whole")
+    assert not part.exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "run.trec"]
+
+
+def test_only_our_own_old_parts_are_removed(tmp_path: Path) -> None:
+    for name in (".a.txt.abcdefgh.part", "movie.part", ".x.part", ".a.txt.ABCDEFGH.part"):
+        (tmp_path / name).write_bytes(b"x")
+    drop_parts(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 4  # all are fresh
+    for path in tmp_path.iterdir():
+        os.utime(path, (time.time() - 3600,) * 2)
+    drop_parts(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".a.txt.ABCDEFGH.part", ".x.part", "movie.part"]
+    drop_parts(tmp_path / "nowhere")

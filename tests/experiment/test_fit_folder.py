@@ -71,6 +71,16 @@ def test_the_lock_of_a_killed_run_is_taken_over(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["result.json"]
 
 
+def test_what_a_killed_run_left_half_written_is_gone_with_the_next_run(tmp_path: Path) -> None:
+    left = [tmp_path / "out" / place / ".model.json.abcdefgh.part" for place in (".", "model", "Fold1/checkpoint")]
+    for part in left:
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text("half")
+        os.utime(part, (1, 1))
+    with locked(tmp_path / "out"):
+        assert not any(part.exists() for part in left)
+
+
 @pytest.mark.parametrize("content", ["{}", "[]", '{"accuracy": 0.9}', "not JSON", ""])
 def test_a_result_that_we_did_not_write_is_not_overwritten(tmp_path: Path, content: str) -> None:
     (tmp_path / "result.json").write_text(content)

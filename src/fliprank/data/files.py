@@ -8,7 +8,9 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import tempfile
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,11 +22,18 @@ import numpy as np
 
 from fliprank.arrays import Bytes
 from fliprank.errors import InputError
+from fliprank.forks import check_not_forked
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = [
     "atomic_write",
     "check_utf8",
     "check_writable",
+    "drop_parts",
     "open_bytes",
     "open_text",
     "read_bytes",
@@ -34,10 +43,15 @@ __all__ = [
 
 StrPath = str | PathLike[str]
 GZIP_MAGIC = b"\x1f\x8b"
+PART = re.compile(r"\.(?P<target>.+)\.[a-z0-9_]{8}\.part")
+"""The name of a file that is being written, which will be renamed to its target."""
+FRESH, ANCIENT = 60, 86_400
+"""Seconds: a part that was changed so shortly ago is always left alone; one so old is nobody's."""
 
 
 def resolve(path: StrPath) -> Path:
     """`path`, or `path`.gz where only that exists; raises if neither does."""
+    check_not_forked()  # before any file is read: a reader that waits forever says nothing
     given = Path(path)
     for candidate in (given, given.with_name(given.name + ".gz")):
         if candidate.is_file():
@@ -136,22 +150,57 @@ def atomic_write(path: StrPath, *, durable: bool = True) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _renamed(target: Path, durable: bool) -> Iterator[IO[bytes]]:
-    """A temporary file that becomes `target`."""
+    """A temporary file that becomes `target`. It is locked for as long as it is written: see `drop_parts`."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    drop_parts(target.parent, target.name)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as raw:
+            if fcntl is not None:
+                with suppress(OSError):  # a file system without locks
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield raw
+            raw.flush()
             if durable:
-                raw.flush()
-                os.fsync(raw.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
+                os.fsync(handle)
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, target)  # before it is closed, which ends the lock
         if durable:
             _sync_folder(target.parent)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def drop_parts(folder: Path, target: str | None = None) -> None:
+    """Remove what killed processes left of files that they were writing in `folder`; only those of `target`, if given.
+
+    Whoever writes holds a lock on its part, which ends with the process: a part that nobody holds is nobody's. One that
+    was changed in the last minute is left alone, and where there are no locks, one of the last day.
+    """
+    try:
+        found = [entry.path for entry in os.scandir(folder) if entry.name.endswith(".part")]
+    except OSError:
+        return
+    for path in map(Path, found):
+        match = PART.fullmatch(path.name)
+        if match is not None and target in (None, match["target"]):
+            with suppress(OSError):  # somebody else removed it, or it is not ours to remove
+                age = time.time() - path.stat(follow_symlinks=False).st_mtime
+                if age > ANCIENT or (age > FRESH and _is_orphan(path)):
+                    path.unlink()
+
+
+def _is_orphan(path: Path) -> bool:
+    """Whether no process holds this part; raises an `OSError` where that can't be told."""
+    if fcntl is None:
+        return False
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return True
+    finally:
+        os.close(handle)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from fliprank.data.files import drop_parts
 from fliprank.errors import InputError, printable
 
 try:
@@ -28,11 +29,13 @@ LOCK = ".fliprank-lock"
 def locked(folder: Path) -> Iterator[Path]:
     """Hold `folder`, which is made if need be, for the length of the block; raises if another run holds it.
 
-    A folder in which nothing was written is gone afterwards.
+    What a killed run left half-written is removed first. A folder in which nothing was written is gone afterwards.
     """
     folder.mkdir(parents=True, exist_ok=True)
     handle = _lock(folder)
     try:
+        for place, _, _ in os.walk(folder):
+            drop_parts(Path(place))
         yield folder
     finally:
         (folder / LOCK).unlink(missing_ok=True)  # before it is let go: whoever waits for it sees that it is gone
