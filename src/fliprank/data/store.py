@@ -20,9 +20,11 @@ import math
 import mmap
 import os
 import time
+import warnings
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fliprank.data.candidates import Candidates
-from fliprank.data.files import StrPath, atomic_write
+from fliprank.data.files import StrPath, atomic_write, drop_parts
 from fliprank.data.ids import Ids
 from fliprank.errors import InputError
 
@@ -189,15 +191,22 @@ def _load(source: Path, key: str) -> tuple[Candidates, str] | None:
 def _save(source: Path, stamp: dict[str, Any], arrays: Arrays) -> None:
     path, now = cache_path(source), _clock()
     if path is None:
-        return
+        return _say_uncached("the cache folder", "there is none, since there is no home folder")
     try:
         if _signature(source) == stamp["signature"]:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _drop_orphans(path.parent)
             write_arrays(path, {**stamp, "source": os.path.realpath(source), "written": now}, arrays, durable=False)
             os.utime(path, ns=(now, now))
-    except OSError:
-        pass
+    except OSError as error:
+        _say_uncached(str(path.parent), error.strerror or str(error))
+
+
+@cache
+def _say_uncached(folder: str, why: str) -> None:
+    """Once per process and reason, not once per file."""
+    hint = "set XDG_CACHE_HOME to a folder that can be written to"
+    warnings.warn(f"{folder}: {why}; files are not cached but parsed every time ({hint})", UserWarning, stacklevel=2)
 
 
 def cache_path(source: StrPath) -> Path | None:
@@ -216,7 +225,8 @@ def cache_path(source: StrPath) -> Path | None:
 
 
 def _drop_orphans(folder: Path) -> None:
-    """Remove the caches of files that are gone: nobody would ever ask for them again."""
+    """Remove the caches of files that are gone, for which nobody would ever ask again, and half-written ones."""
+    drop_parts(folder)
     for path in folder.glob("*.rows"):
         try:
             source = read_arrays(path)[0]["source"]
