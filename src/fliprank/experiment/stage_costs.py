@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fliprank.data.candidates import Candidates
+from fliprank.data.files import open_text
 from fliprank.data.order import order_rows
 from fliprank.errors import InputError, UsageError
 from fliprank.models.base import Model
@@ -160,14 +161,16 @@ def read_feature_costs(text: str) -> FeatureCosts:
     if not path.is_file():
         raise UsageError(f"feature costs {text!r}: expected microseconds, or a file of NAME=MICROSECONDS lines")
     costs: dict[str, float] = {}
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        name, _, cost = (part.strip() for part in line.rpartition("="))
-        try:
-            costs[name] = float(cost)
-        except ValueError:
-            raise InputError(f"{line.strip()!r}: expected NAME=MICROSECONDS", path=path, line=number) from None
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            name, _, cost = (part.strip() for part in line.rpartition("="))
+            try:
+                costs[name] = float(cost)
+            except ValueError:
+                message = f"{line.strip()[:60]!r}: expected NAME=MICROSECONDS"
+                raise InputError(message, path=path, line=number) from None
     return costs
 
 

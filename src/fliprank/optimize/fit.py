@@ -194,20 +194,38 @@ class Recorder:
                 hint="other data or settings; delete it to start anew",
             )
         try:
-            self.trail = [Epoch(**epoch) for epoch in header["trail"]]
-            self.best, self.best_ties = self.trail[header["best"]], bool(header["best_ties"])
-            self.state = {name: np.array(array) for name, array in arrays.items()}
-            self.best_values = self.state.pop("best")
-            self.path = list(self.state.pop("path"))
-            self.problem.scored.documents = int(header["documents_scored"])
+            self._restore(header, arrays)
             self.finished, stopped = bool(header["finished"]), str(header["stopped"])
-        except (KeyError, IndexError, TypeError) as error:
-            raise InputError(f"not a checkpoint: {error}", path=self.checkpoint) from error
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise self.damaged(str(error)) from error
         if self.finished:
             self.stopped = stopped
         elif self._out_of_patience():  # it was killed before it could say so
             self.finish()
         return True
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+        """Take over what a checkpoint holds; raises where it does not fit together, or not with the parameters."""
+        trail = [Epoch(**epoch) for epoch in header["trail"]]
+        for number, epoch in enumerate(trail):
+            if epoch.number != number or any(type(value) not in (int, float) for value in vars(epoch).values()):
+                raise ValueError(f"epoch {number} is no line of a trail")
+        best, scored, width = header["best"], header["documents_scored"], len(self.problem.params.free_values)
+        if type(best) is not int or not 0 <= best < len(trail) or type(scored) is not int:
+            raise ValueError("no best epoch, or no number of documents")
+        state = {name: np.array(array, np.float64) for name, array in arrays.items()}
+        values, path = state.pop("best"), state.pop("path")
+        if values.shape != (width,) or path.shape not in ((len(trail), width), (0, width)):
+            raise ValueError(f"its parameters are not the {width} of this model")
+        if not (np.isfinite(values).all() and np.isfinite(path).all()):
+            raise ValueError("a parameter is not finite")
+        self.trail, self.best, self.best_ties = trail, trail[best], bool(header["best_ties"])
+        self.state, self.best_values, self.path = state, values, list(path)
+        self.problem.scored.documents = scored
+
+    def damaged(self, why: str) -> InputError:
+        """The error for a checkpoint that nobody could go on from."""
+        return InputError(f"not a checkpoint: {why}", path=self.checkpoint, hint="delete it to start anew")
 
     @property
     def done(self) -> int:
@@ -216,9 +234,14 @@ class Recorder:
 
     def begin(self, **first: Floats | float) -> dict[str, Floats]:
         """What a method goes on from: the state of the checkpoint, or these first values."""
-        if self.trail:
-            return self.state
-        return {name: np.atleast_1d(np.asarray(value, np.float64)) for name, value in first.items()}
+        fresh = {name: np.atleast_1d(np.asarray(value, np.float64)) for name, value in first.items()}
+        if not self.trail:
+            return fresh
+        for name, value in fresh.items():  # an empty one is filled on the way
+            known = self.state.get(name)
+            if known is None or not np.isfinite(known).all() or (value.size and known.shape != value.shape):
+                raise self.damaged(f"its {name} is not what the method left")
+        return self.state
 
     def epoch(self, values: Floats, objective: float, rate: float = float("nan"), /, **state: Floats | float) -> bool:
         """Note an epoch that ended at these free parameters; returns whether to go on. `state` is for `begin`."""

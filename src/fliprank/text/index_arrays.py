@@ -125,9 +125,18 @@ class IndexArrays:
 
     @cached_property
     def is_consistent(self) -> bool:
-        """Whether all document and term numbers are in range: checked once, before kernels rely on it."""
+        """Whether numbers are in range, postings rise, and lengths are those of the stream of terms.
+
+        Checked once, before kernels rely on it.
+        """
         numbers = ((self.docs, self.documents), (self.rank, self.documents), (self.tokens, len(self.terms)))
-        return all(array.min(initial=0) >= 0 and array.max(initial=-1) < end for array, end in numbers)
+        if not all(array.min(initial=0) >= 0 and array.max(initial=-1) < end for array, end in numbers):
+            return False
+        rising = self.docs[1:] > self.docs[:-1]
+        inner = self.starts[1:-1]
+        rising[inner[(inner > 0) & (inner < len(self.docs))] - 1] = True  # where the postings of a term begin
+        lengths = np.diff(self.token_offsets).T if self.positions else np.maximum(self.length, 0)
+        return bool(rising.all()) and np.array_equal(self.length, lengths)
 
     @cached_property
     def field_tokens(self) -> Ints:

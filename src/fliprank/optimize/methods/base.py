@@ -92,7 +92,10 @@ def check(condition: bool, message: str) -> None:
 
 def seed_of(recorder: Recorder, rng: np.random.Generator) -> Floats:
     """The seed of a run, as an array that a checkpoint can keep: that of the checkpoint, or a new one."""
-    return recorder.state["seed"] if recorder.trail else np.array([float(rng.integers(2**52))])
+    first = recorder.begin(seed=float(rng.integers(2**52)))["seed"]
+    if first[0] < 0:
+        raise recorder.damaged("its seed is below 0")
+    return first
 
 
 def chance(seed: Floats, *numbers: int) -> np.random.Generator:
@@ -110,7 +113,10 @@ class Journal:
     def __init__(self, recorder: Recorder, width: int) -> None:
         self.asked, self.answers = 0, list[Floats]()
         self.room = 0 if recorder.checkpoint is None else MOST_REMEMBERED // width
-        self.known = recorder.state.get("journal", np.empty(0)).reshape(-1, width)
+        known = recorder.state.get("journal", np.empty(0))
+        if known.size % width:
+            raise recorder.damaged("its journal is cut off")
+        self.known = known.reshape(-1, width)
         recorder.replaying = len(recorder.trail)
 
     def ask(self, question: Callable[[], Floats]) -> Floats:

@@ -71,6 +71,10 @@ def _json_links(path: StrPath) -> pl.DataFrame:
         if wrong := next((name for name in row if isinstance(row[name], list | dict)), None):
             raise InputError(f"the {wrong} of a link is not text: {row[wrong]!r:.60}", path=path, line=line)
         rows.append({name: value if value is None else str(value) for name, value in row.items()})
+        try:
+            "".join(value for value in rows[-1].values() if value).encode()
+        except UnicodeEncodeError:
+            raise InputError("not valid text: half of a surrogate pair", path=path, line=line) from None
     return _known(pl.DataFrame(rows, {"source": pl.String, "target": pl.String, "text": pl.String}))
 
 
