@@ -45,6 +45,8 @@ def check_not_forked() -> None:
 def refuse_after_fork(kernel: T) -> T:
     """The same parallel kernel; after a fork that its threads did not survive, it raises."""
     _parallel.append(kernel)
+    if "kernels" in _lost:  # its module is imported in the child only
+        _disable(kernel)
     return kernel
 
 
@@ -71,12 +73,16 @@ def _kernels_run() -> bool:
 
 
 def _in_child() -> None:
-    """Make parallel kernels raise: without compiled versions each call asks for one, and gets the error."""
+    """Make parallel kernels raise."""
     _lost.update(_started)
-    if "kernels" in _lost:
-        for kernel in _parallel:
-            kernel._reset_overloads()
-            kernel._compile_for_args = _refuse
+    for kernel in _parallel if "kernels" in _lost else ():
+        _disable(kernel)
+
+
+def _disable(kernel: Any) -> None:
+    """Without compiled versions, each call of a kernel asks for one; it gets the error."""
+    kernel._reset_overloads()
+    kernel._compile_for_args = _refuse
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:

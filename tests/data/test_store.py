@@ -339,7 +339,8 @@ def no_right_to_write(folder: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("is_a_device", [False, True])
-def test_in_a_folder_that_can_not_be_written_to_there_is_silently_no_cache(
+@pytest.mark.filterwarnings("ignore:.*are not cached")
+def test_in_a_folder_that_can_not_be_written_to_there_is_no_cache(
     monkeypatch: pytest.MonkeyPatch, is_a_device: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as name:  # not tmp_path, whose parents only their owner may enter
@@ -354,6 +355,7 @@ def test_in_a_folder_that_can_not_be_written_to_there_is_silently_no_cache(
         assert [path.name for path in Path(name).iterdir()] == ["rows.txt"]
 
 
+@pytest.mark.filterwarnings("ignore:.*are not cached")
 def test_where_the_cache_can_not_be_put_in_place_nothing_is_left_behind(source: Path) -> None:
     (cache_of(source) / "occupied").mkdir(parents=True)
     assert len(read_letor(source)) == 40
@@ -413,3 +415,15 @@ def test_what_is_no_regular_file_is_never_opened(tmp_path: Path) -> None:
     for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
         with pytest.raises(InputError, match="not a regular file"):
             read_arrays(path)
+
+
+def test_where_nothing_can_be_cached_that_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "below"))
+    (tmp_path / "file").touch()
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(TEXT)
+    with pytest.warns(UserWarning, match=r"below/fliprank: Not a directory; files are not cached .*XDG_CACHE_HOME"):
+        rows = read_letor(tmp_path / "a")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(read_letor(tmp_path / "b")) == len(read_letor(tmp_path / "a")) == len(rows)
