@@ -28,6 +28,7 @@ from fliprank.measures.names import parse_measure
 from fliprank.objectives.base import Objective, register
 from fliprank.objectives.gains import labels_of
 from fliprank.objectives.kernels import fast_kernel
+from fliprank.objectives.many_pairs import warn_of_pairs
 from fliprank.objectives.smooth import softplus
 
 __all__ = ["LambdaRank"]
@@ -66,6 +67,7 @@ class LambdaRank(Objective):
         return _measure(self.measure, self.cutoff)
 
     def evaluate(self, scores: Floats, candidates: Candidates, share: Floats) -> tuple[Floats, Floats]:
+        warn_of_pairs(self.name, candidates)
         return _lambdas(*self._weighed_by(scores, candidates), share, self.sigma)
 
     def curvature(self, scores: Floats, candidates: Candidates, gradient: Floats) -> Floats:

@@ -29,6 +29,7 @@ from fliprank.kernels import parallel_kernel, prange
 from fliprank.objectives.base import Objective, one_of, register
 from fliprank.objectives.gains import labels_of
 from fliprank.objectives.kernels import fast_kernel
+from fliprank.objectives.many_pairs import warn_of_pairs
 from fliprank.objectives.smooth import softplus
 
 __all__ = ["RankNet"]
@@ -95,6 +96,7 @@ class RankNet(Objective):
     def evaluate(self, scores: Floats, candidates: Candidates, share: Floats) -> tuple[Floats, Floats]:
         mean = self.normalise == "pairs"
         if self.pairs is None:
+            warn_of_pairs(self.name, candidates)
             return _all_pairs(scores, candidates.offsets, _by_label(candidates), self._doubts(candidates), share, mean)
         chosen = _by_query(self.pairs, candidates)
         labels = labels_of(candidates)[chosen.rows]

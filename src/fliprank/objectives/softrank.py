@@ -31,6 +31,7 @@ from fliprank.objectives.base import one_of, register
 from fliprank.objectives.contests import Contests, contested, hold_contests, pull_apart
 from fliprank.objectives.discounts import expected_on_curve
 from fliprank.objectives.exponential_sum import Nodes, sum_of
+from fliprank.objectives.many_pairs import check_room, warn_of_pairs
 from fliprank.objectives.noisy_ranking import Noisy, Tasks, by_row, gather, noisy_ranking, tasks_of
 from fliprank.objectives.rank_binomial import expected_by_normal, expected_by_recursion, near_the_edge
 from fliprank.objectives.sinkhorn import sinkhorn_values
@@ -69,6 +70,11 @@ class SoftRank(SoftNDCG):
         one_of(self, "method", *METHODS)
 
     def evaluate(self, scores: Floats, candidates: Candidates, share: Floats) -> tuple[Floats, Floats]:
+        largest = int(candidates.sizes.max(initial=0))
+        warn_of_pairs(self.name, candidates, sum(n * n for n in candidates.sizes.tolist()))
+        columns = largest if self.cutoff is None else min(self.cutoff, largest)
+        if self.method in ("sinkhorn", "recursion"):
+            check_room(f"{self}: a table of {largest:,} rows by {columns:,} ranks", 8 * largest * columns)
         plan = self.plan(candidates)
         noisy, order = noisy_ranking(scores, self.noise, plan.worth, candidates, share)
         if self.method == "sinkhorn":

@@ -18,6 +18,7 @@ from fliprank.models.base import Model
 from fliprank.models.pair_descent import PairSteps, pair_steps
 from fliprank.objectives import RankNet
 from fliprank.objectives.gains import labels_of
+from fliprank.objectives.many_pairs import check_room, label_pairs
 from fliprank.optimize.scored import Scored
 from fliprank.optimize.shard import Shard
 
@@ -86,6 +87,8 @@ def pairs_of(objective: RankNet, rows: Candidates) -> Int32s:
     """
     if objective.pairs is not None:
         return objective.pairs.astype(np.int32)
+    count = label_pairs(rows)
+    check_room(f"pair by pair: a list of {count:,} pairs", 2 * np.dtype(np.int32).itemsize * count)
     return _all_pairs(labels_of(rows), rows.offsets)
 
 
