@@ -9,6 +9,7 @@ import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.documents import Anchors, Docs, Fields, IndexOptions, Links, Stemmer, Stopwords, index_in
+from fliprank.cli.overwriting import Force, check_output
 from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def features(
     out: Annotated[
         Path, typer.Option(help="File to write: .parquet, else LETOR (unjudged rows: -1); .gz is gzipped.")
     ] = (Path("rows.parquet")),
+    force: Force = False,
     kinds: Annotated[bool, typer.Option("--kinds", help="Only print the table of all kinds of features.")] = False,
 ) -> None:
     """Make a file of features from raw text, for `fliprank train`."""
@@ -70,11 +72,10 @@ def features(
     if (docs is None) == (index is None) or (queries is None and qrels is None):
         raise UsageError("give --docs or --index (one of the two) and --queries; or give --beir")
     from fliprank import console
-    from fliprank.data.files import check_writable
     from fliprank.experiment.task import read_judged_queries
     from fliprank.text.features.features import feature_rows
 
-    check_writable(out)
+    check_output(out, force)
     asked = queries or read_judged_queries(None, qrels or Path()).texts
     source = _index(docs, index, IndexOptions(fields, stemmer, stopwords, anchors, links))
     with console.working("features"):

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fliprank.cli.app import app
+from fliprank.cli.overwriting import Force, check_output
 
 __all__ = ["generate"]
 
@@ -43,20 +44,21 @@ def generate(
     utility: Annotated[
         Path | None, typer.Option(help="Also write the true utility of each row, which ranks best of all.")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Generate judged rows like those of web search: for experiments, where the best possible ranking is known."""
     from dataclasses import replace
 
     from fliprank import console
     from fliprank.cli.features import write_rows
-    from fliprank.data.files import atomic_write, check_writable
+    from fliprank.data.files import atomic_write
     from fliprank.data.generate import generate as drawn
     from fliprank.data.ids import Ids
     from fliprank.data.term_statistics_jsonl import write_statistics
 
     for path in (out, utility):
         if path is not None:
-            check_writable(path)
+            check_output(path, force)
     text = out.name.removesuffix(".gz").endswith(".jsonl")
     found = drawn(queries, first=first, documents=docs, weak=features, text=text, populations=populations, seed=seed)
     rows = found.rows

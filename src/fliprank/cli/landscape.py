@@ -10,6 +10,7 @@ import typer
 from fliprank.cli.app import app
 from fliprank.cli.documents import read_rows
 from fliprank.cli.outputs import check_outputs, write_outputs
+from fliprank.cli.overwriting import Force
 from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.errors import UsageError
 
@@ -66,9 +67,10 @@ def surface(
     ] = None,
     points: Annotated[int, typer.Option(min=2, max=1001, help="Values of each parameter.")] = 41,
     out: Out = None,
+    force: Force = False,
 ) -> None:
     """Contours over two parameters: objective and measure on the training rows, measure on the test rows."""
-    outputs = check_outputs(out)
+    outputs = check_outputs(out, force)
     from rich.table import Table
 
     from fliprank import console
@@ -150,9 +152,10 @@ def trajectory(
     top: Annotated[int, typer.Option(min=0, help="With --trail: flips to show.")] = 20,
     overlay: Annotated[bool, typer.Option("--overlay", help="Draw all measures in one frame.")] = False,
     out: Out = None,
+    force: Force = False,
 ) -> None:
     """The steps of measures along one parameter, any direction, between two models, or along the trail of a fit."""
-    outputs = check_outputs(out, data_only=trail is not None)
+    outputs = check_outputs(out, force, data_only=trail is not None)
     from fliprank.landscape import between
     from fliprank.landscape import trajectory as trajectory_of
 
@@ -338,9 +341,10 @@ def flips(
     top: Annotated[int, typer.Option(min=1, help="Flips to show.")] = 20,
     resolution: Resolution = None,
     out: Out = None,
+    force: Force = False,
 ) -> None:
     """The flips around the model's parameters that would gain most, by query and document."""
-    outputs = check_outputs(out, data_only=True)
+    outputs = check_outputs(out, force, data_only=True)
     from rich.table import Table
 
     from fliprank import console

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from fliprank.cli.app import held
+from fliprank.cli.overwriting import check_output
 from fliprank.errors import UsageError
 
 __all__ = ["check_outputs", "out_folder", "write_outputs"]
@@ -22,8 +23,8 @@ def out_folder(out: Path) -> Path:
     return held.enter_context(locked(check_folder(out)))
 
 
-def check_outputs(out: list[Path] | None, data_only: bool = False) -> list[Path]:
-    """The files to write; raises before any work is done if the name of one has no ending that we can write."""
+def check_outputs(out: list[Path] | None, force: bool, data_only: bool = False) -> list[Path]:
+    """The files to write; raises before any work is done if one has no ending that we know, or is not ours."""
     endings = (".csv", ".json") if data_only else (".svg", ".png", ".html", ".csv", ".json")
     for path in out or []:
         if path.suffix not in endings:
@@ -32,6 +33,7 @@ def check_outputs(out: list[Path] | None, data_only: bool = False) -> list[Path]
             from fliprank.report.plots import altair
 
             altair()
+        check_output(path, force)
     return out or []
 
 

@@ -9,6 +9,7 @@ import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.documents import index_in
+from fliprank.cli.overwriting import Force, check_output
 from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,15 +37,15 @@ def rank(
     queries: Annotated[Path | None, typer.Option(help="... and queries to search it for.")] = None,
     depth: Annotated[int, typer.Option(min=1, help="With --index: documents per query.")] = 1000,
     out: Annotated[Path, typer.Option(help="The TREC run to write; .gz is gzipped.")] = Path("run.trec"),
+    force: Force = False,
 ) -> None:
     """Rank rows, or the documents of an index, with a trained model, as a TREC run."""
-    from fliprank.data.files import check_writable
     from fliprank.data.trec import write_run
     from fliprank.models import load_model
 
     if (rows is None) == (index is None) or (index is None) != (queries is None):
         raise UsageError("give rows, or --index and --queries")
-    check_writable(out)
+    check_output(out, force)
     trained = load_model(model / "model" if (model / "model").is_dir() else model)
     run = _of_rows(trained, rows) if rows is not None else _of_index(trained, index or Path(), queries or Path(), depth)
     write_run(out, run)

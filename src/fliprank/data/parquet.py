@@ -66,4 +66,4 @@ def write_parquet(path: StrPath, candidates: Candidates) -> None:
     if bad := [name for name in names if not name or names.count(name) > 1]:
         raise InputError(f"a feature can't have the name {bad[0]!r}: it is empty or that of another column", path=path)
     with atomic_write(path) as file:
-        pl.DataFrame(columns).write_parquet(file)
+        pl.DataFrame(columns).write_parquet(file, metadata={"written by": "fliprank"})
