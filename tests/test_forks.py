@@ -52,7 +52,9 @@ def forked(before: str, after: str, place: Path) -> list[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-@pytest.mark.parametrize(("before", "after"), [("measure", "measure"), ("rows", "measure"), ("index", "index"), ("index", "letor")])
+@pytest.mark.parametrize(
+    ("before", "after"), [("measure", "measure"), ("rows", "measure"), ("index", "index"), ("index", "letor")]
+)
 def test_a_child_whose_threads_are_gone_says_so_and_the_parent_goes_on(before: str, after: str, tmp_path: Path) -> None:
     child, status, parent = forked(before, after, tmp_path)
     assert child.startswith("refused: fliprank was used before this process was forked")

@@ -20,7 +20,9 @@ __all__ = ["MANY_PAIRS", "check_room", "label_pairs", "warn_of_pairs"]
 MANY_PAIRS = 10_000_000_000
 """So many take about a minute of one core, each time that the objective is evaluated."""
 
-ADVICE = "softndcg takes time in proportion to the rows; or give fewer rows per query, as by --sample or a smaller depth"
+ADVICE = (
+    "softndcg takes time in proportion to the rows; or give fewer rows per query, as by --sample or a smaller depth"
+)
 
 
 def label_pairs(candidates: Candidates) -> int:
@@ -31,20 +33,24 @@ def label_pairs(candidates: Candidates) -> int:
         changes = np.diff(labels[order], prepend=np.nan) != 0
         changes |= np.diff(query[order], prepend=-1) != 0
         alike = np.diff(np.flatnonzero(changes), append=len(order))
-        candidates.memo["pairs of labels"] = (sum(n * n for n in candidates.sizes.tolist()) - int((alike**2).sum())) // 2
+        candidates.memo["pairs of labels"] = (
+            sum(n * n for n in candidates.sizes.tolist()) - int((alike**2).sum())
+        ) // 2
     out: int = candidates.memo["pairs of labels"]
     return out
 
 
 def warn_of_pairs(what: object, candidates: Candidates, pairs: int | None = None) -> None:
-    """Say, once for these rows, that there are very many pairs (by default those of different labels), and what to do."""
+    """Say, once for these rows, that there are very many pairs (unless given: of different labels), and what to do."""
     count = label_pairs(candidates) if pairs is None else pairs
     if count > MANY_PAIRS and ("warned of pairs", str(what)) not in candidates.memo:
         candidates.memo["warned of pairs", str(what)] = True
         q = int(candidates.sizes.argmax())
         largest = f"{candidates.sizes[q]:,} rows in query {candidates.qids[q]}"
         warnings.warn(
-            f"{what} looks at {count:,} pairs of rows in each evaluation ({largest}): {ADVICE}", UserWarning, stacklevel=2
+            f"{what} looks at {count:,} pairs of rows in each evaluation ({largest}): {ADVICE}",
+            UserWarning,
+            stacklevel=2,
         )
 
 
