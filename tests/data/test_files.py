@@ -9,13 +9,19 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from fliprank.data.candidates import Candidates
 from fliprank.data.files import atomic_write, check_writable, drop_parts, open_text, read_bytes, read_chunks, resolve
+from fliprank.data.letor import write_letor
+from fliprank.data.parquet import write_parquet
 from fliprank.errors import InputError
 
 
@@ -87,18 +93,31 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
     assert (tmp_path / "real").read_bytes() == b"x"
 
 
-def test_a_full_disk_names_the_file_and_leaves_the_old_one(tmp_path: Path) -> None:
-    target = tmp_path / "file"
-    target.write_bytes(b"old")
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file can grow beyond 1,000 bytes, as on a disk that is full."""
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limit[1]))
     try:
-        with pytest.raises(OSError, match="file") as caught, atomic_write(target) as file:
-            file.write(bytes(1 << 20))
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
         signal.signal(signal.SIGXFSZ, before)
+
+
+def write_bytes(path: Path, _: Candidates) -> None:
+    with atomic_write(path) as file:
+        file.write(bytes(1 << 20))
+
+
+@pytest.mark.parametrize("write", [write_bytes, write_parquet, write_letor])
+def test_a_full_disk_names_the_file_and_leaves_the_old_one(tmp_path: Path, write: Any) -> None:
+    target = tmp_path / "file"
+    target.write_bytes(b"old")
+    rows = Candidates.of(np.zeros(20_000), features=np.random.default_rng(0).normal(size=(20_000, 3)))
+    with full_disk(), pytest.raises(OSError, match="file") as caught:
+        write(target, rows)
     assert caught.value.filename == str(target)
     assert target.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

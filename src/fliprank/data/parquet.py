@@ -12,6 +12,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -65,5 +67,10 @@ def write_parquet(path: StrPath, candidates: Candidates) -> None:
     names = [column.name for column in columns]
     if bad := [name for name in names if not name or names.count(name) > 1]:
         raise InputError(f"a feature can't have the name {bad[0]!r}: it is empty or that of another column", path=path)
-    with atomic_write(path) as file:
-        pl.DataFrame(columns).write_parquet(file, metadata={"written by": "fliprank"})
+    try:
+        with atomic_write(path) as file:
+            pl.DataFrame(columns).write_parquet(file, metadata={"written by": "fliprank"})
+    except pl.exceptions.PolarsError as error:  # it wraps what the system says of a full disk
+        if (code := re.search(r"os error (\d+)", str(error))) is None:
+            raise InputError(f"can't be written as Parquet: {error}", path=path) from error
+        raise OSError(int(code[1]), os.strerror(int(code[1])), str(path)) from error
