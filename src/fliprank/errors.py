@@ -13,6 +13,7 @@ from typing import Any
 __all__ = [
     "FliprankError",
     "InputError",
+    "InterruptedFitError",
     "MissingExtraError",
     "UsageError",
     "WrongTypeError",
@@ -93,6 +94,10 @@ class InputError(FliprankError, ValueError):
         if query is not None:
             where.append(f"query {query}")
         super().__init__((", ".join(where) + ": " if where else "") + message + (f" ({hint})" if hint else ""))
+
+
+class InterruptedFitError(InputError):
+    """A fit that Ctrl-C ended before there was anything to keep."""
 
 
 class MissingExtraError(FliprankError, ImportError):

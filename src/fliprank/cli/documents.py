@@ -15,13 +15,28 @@ if TYPE_CHECKING:
     from fliprank.text.analysis import Analyzer
     from fliprank.text.index import Index
 
-__all__ = ["Anchors", "Docs", "Fields", "IndexOptions", "Links", "Stemmer", "Stopwords", "index_in", "read_rows"]
+__all__ = [
+    "Anchors",
+    "Docs",
+    "Fields",
+    "IndexOptions",
+    "Links",
+    "NFeatures",
+    "Stemmer",
+    "Stopwords",
+    "index_in",
+    "read_rows",
+]
 
 Docs = Annotated[Path | None, typer.Option(help="Documents: JSON lines, CSV, TSV, Parquet or TREC; plain or .gz.")]
 Fields = Annotated[str | None, typer.Option(help="Fields of the documents, such as title,body,anchor.")]
 Anchors = Annotated[Path | None, typer.Option(help="Link texts (target, text), for the field anchor.")]
 Links = Annotated[Path | None, typer.Option(help="Links (source, target), for the column pagerank.")]
 Stemmer = Annotated[str, typer.Option(help="The language of a Snowball stemmer, or none.")]
+NFeatures = Annotated[
+    int | None,
+    typer.Option(min=1, max=1_000_000, help="Features of LETOR rows; by default the largest number, up to 20,000."),
+]
 Stopwords = Annotated[
     str | None,
     typer.Option(help="english, none, or a file with one word per line; default: english if the stemmer is English."),

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from fliprank.cli.documents import Anchors, Docs, Fields, IndexOptions, Links, Stemmer, Stopwords
+from fliprank.cli.documents import Anchors, Docs, Fields, IndexOptions, Links, NFeatures, Stemmer, Stopwords
 from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.errors import UsageError
 
@@ -129,6 +129,7 @@ class Source:
     stemmer: Stemmer = "english"
     stopwords: Stopwords = None
     depth: Annotated[int, typer.Option(min=1, help="With documents: how many per query, beside the judged.")] = 1000
+    n_features: NFeatures = None
 
     def task(self, folder: Path) -> Task:
         """The task, read and checked; an index of documents is kept in `folder`."""
@@ -140,7 +141,8 @@ class Source:
                 raise UsageError("how to index goes with --docs: a file of rows has its fields and terms")
             from fliprank.experiment.task import task_of_rows
 
-            return task_of_rows(self.rows, self.valid, self.test).read_from(rows=self.rows, test=self.test)
+            task = task_of_rows(self.rows, self.valid, self.test, self.n_features)
+            return task.read_from(rows=self.rows, test=self.test)
         return self._from_documents(index, folder)
 
     def _from_documents(self, options: IndexOptions, folder: Path) -> Task:

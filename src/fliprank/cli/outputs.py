@@ -12,7 +12,10 @@ from fliprank.cli.app import held
 from fliprank.cli.overwriting import check_output
 from fliprank.errors import UsageError
 
-__all__ = ["check_outputs", "out_folder", "write_outputs"]
+__all__ = ["INTERRUPTED", "check_outputs", "out_folder", "write_outputs"]
+
+INTERRUPTED = 130
+"""The exit code of a command that was ended by Ctrl-C."""
 
 
 def out_folder(out: Path) -> Path:

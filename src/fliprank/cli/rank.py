@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fliprank.cli.app import app
-from fliprank.cli.documents import index_in
+from fliprank.cli.documents import NFeatures, index_in
 from fliprank.cli.overwriting import Force, check_output
 from fliprank.errors import UsageError
 
@@ -36,6 +36,7 @@ def rank(
     ] = None,
     queries: Annotated[Path | None, typer.Option(help="... and queries to search it for.")] = None,
     depth: Annotated[int, typer.Option(min=1, help="With --index: documents per query.")] = 1000,
+    n_features: NFeatures = None,
     out: Annotated[Path, typer.Option(help="The TREC run to write; .gz is gzipped.")] = Path("run.trec"),
     force: Force = False,
 ) -> None:
@@ -47,16 +48,20 @@ def rank(
         raise UsageError("give rows, or --index and --queries")
     check_output(out, force)
     trained = load_model(model / "model" if (model / "model").is_dir() else model)
-    run = _of_rows(trained, rows) if rows is not None else _of_index(trained, index or Path(), queries or Path(), depth)
+    run = (
+        _of_rows(trained, rows, n_features)
+        if rows is not None
+        else _of_index(trained, index or Path(), queries or Path(), depth)
+    )
     write_run(out, run)
     typer.echo(f"written: {out} ({len(run.qids)} queries, {len(run.docids)} rows)")
 
 
-def _of_rows(model: Model, path: Path) -> Run:
+def _of_rows(model: Model, path: Path, n_features: int | None) -> Run:
     from fliprank.data.readers import read_candidates
     from fliprank.data.trec import Run
 
-    given = read_candidates(path)
+    given = read_candidates(path, n_features)
     return Run(given.offsets, given.qids, given.document_ids(), model.score(given), "fliprank")
 
 

@@ -9,8 +9,8 @@ import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.options import FitOptions, ListingCommand, ModelOptions, ParameterOptions, Source, with_options
-from fliprank.cli.outputs import out_folder
-from fliprank.errors import UsageError
+from fliprank.cli.outputs import INTERRUPTED, out_folder
+from fliprank.errors import InterruptedFitError, UsageError
 
 if TYPE_CHECKING:
     from fliprank.experiment.cutoffs import CutoffOptions
@@ -104,21 +104,27 @@ def train(
     if choose_cutoffs:
         options |= {"cutoffs": _cutoffs(budget, feature_costs)}
     by_stage = {"objective": stage_objective, "method": stage_method}
-    tasks = read_folds(folds) if folds is not None else iter([source.task(folder)])
+    tasks = read_folds(folds, source.n_features) if folds is not None else iter([source.task(folder)])
     if cv is not None:
         tasks = fold_tasks(next(tasks), cv, how.seed)
-    result = train_and_write(
-        lambda rows: what.make(rows, "linear" if rows.terms is None else "bm25f"),
-        tasks,
-        folder,
-        console.fit_progress,
-        measure=how.chosen_by,
-        reported=how.reported,
-        by_stage=by_stage,
-        **options,
-    )
+    try:
+        result = train_and_write(
+            lambda rows: what.make(rows, "linear" if rows.terms is None else "bm25f"),
+            tasks,
+            folder,
+            console.fit_progress,
+            measure=how.chosen_by,
+            reported=how.reported,
+            by_stage=by_stage,
+            **options,
+        )
+    except (KeyboardInterrupt, InterruptedFitError):
+        typer.echo(f"fliprank: interrupted before there were figures; --resume goes on from {folder}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
     console.show(*training_tables(result), *result.notes)
     console.show(f"written: {folder / 'result.json'}")
+    if result.interrupted:
+        raise typer.Exit(INTERRUPTED)
 
 
 def _cutoffs(budget: float | None, feature_costs: str | None) -> CutoffOptions:

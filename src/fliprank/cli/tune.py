@@ -11,7 +11,7 @@ import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.options import FitOptions, ListingCommand, ModelOptions, ParameterOptions, Source, with_options
-from fliprank.cli.outputs import out_folder
+from fliprank.cli.outputs import INTERRUPTED, out_folder
 from fliprank.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -39,10 +39,6 @@ Parameters may also be arranged in a TOML file (--parameters FILE):
 Afterwards: OUT/result.json (figures), OUT/model (for `fliprank rank`: the tuned function where it is proven better,
 else the defaults), OUT/tuned.run (for `fliprank evaluate`).
 """
-
-
-INTERRUPTED = 130
-"""The exit code of a command that was ended by Ctrl-C."""
 
 
 @app.command(epilog=TUNE_EXAMPLES, cls=ListingCommand)

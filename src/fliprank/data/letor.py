@@ -190,7 +190,7 @@ class _Table:
             message = (
                 f"feature {width:,}: {rows:,} rows of so many would take {4 * rows * width >> 20:,} MiB, nearly all 0"
             )
-            hint = f"if that is meant: read_letor(..., n_features={width})"
+            hint = f"if that is meant: --n-features {width}, or read_letor(..., n_features={width})"
             raise InputError(message, path=self.path, line=line, hint=hint)
         try:
             if 4 * rows * width > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):

@@ -52,7 +52,7 @@ DEFECTS = (
     "expected index:value, found {token!r}",
     "expected a number after the colon, found {token!r}; missing='min', 'zero' or 'nan' says what NULL stands for",
     "features are numbered from 1, found {token!r}",
-    "expected at most {limit} features, found {token!r}; read_letor(..., n_features=N) allows N, up to 1,000,000",
+    "expected at most {limit} features, found {token!r}; --n-features N, or read_letor(..., n_features=N), allows more",
     "this feature stands in the line twice: {token!r}",
     "lines with and without qid: this one differs from those before",
     "lines with and without a document id in a comment: this one differs from those before",

@@ -13,9 +13,9 @@ __all__ = ["read_candidates"]
 
 
 @checked
-def read_candidates(path: StrPath) -> Candidates:
-    """Parquet by .parquet, term statistics by .jsonl (or .jsonl.gz), LETOR otherwise."""
+def read_candidates(path: StrPath, n_features: int | None = None) -> Candidates:
+    """Parquet by .parquet, term statistics by .jsonl (or .jsonl.gz), LETOR otherwise, of `n_features` if given."""
     name = resolve(path).name.removesuffix(".gz")
     if name.endswith(".parquet"):
         return read_parquet(path)
-    return read_statistics(path) if name.endswith(".jsonl") else read_letor(path)
+    return read_statistics(path) if name.endswith(".jsonl") else read_letor(path, n_features=n_features)

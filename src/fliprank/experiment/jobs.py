@@ -90,10 +90,19 @@ def train_and_write(
         notes += task.notes
         settings |= {"model": model.kind, **_made_of(task)} if not task.name else {"model": model.kind}
         if fit.interrupted:
+            notes.append(_where_it_ended(list(folds)))
             break
     result = Result(folds, settings, notes=tuple(notes), interrupted=fit.interrupted)
     write_json(folder / "result.json", result.content())
     return result
+
+
+def _where_it_ended(folds: Sequence[str]) -> str:
+    """What an interrupted training has, and how to go on; the last of the folds is the one that was not done."""
+    if folds == [""]:
+        return "interrupted: this is the best epoch so far; --resume goes on"
+    done = f"done: {', '.join(folds[:-1])}" if folds[1:] else "none is done"
+    return f"interrupted in {folds[-1]}, whose figures are those so far; of the folds {done}; --resume goes on"
 
 
 def _fit(model: Model, task: Task, checkpoint: Path, progress: OpenProgress, options: dict[str, Any]) -> Fit:

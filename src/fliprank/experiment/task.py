@@ -93,25 +93,28 @@ class Task:
         return Run(rows.offsets, rows.qids, rows.docids, model.score(queries.rows), model.kind)
 
 
-def task_of_rows(train: StrPath, valid: StrPath | None = None, test: StrPath | None = None) -> Task:
-    """A task from files of rows: LETOR, Parquet or term statistics."""
-    rows, held_out = read_candidates(train), dict[str, Queries]()
+def task_of_rows(
+    train: StrPath, valid: StrPath | None = None, test: StrPath | None = None, n_features: int | None = None
+) -> Task:
+    """A task from files of rows: LETOR (of `n_features`, if given), Parquet or term statistics."""
+    rows, held_out = read_candidates(train, n_features), dict[str, Queries]()
     for part, path in (("valid", valid), ("test", test)):
         if path is not None:
-            held = read_candidates(path)
+            held = read_candidates(path, n_features)
             if held.terms is not None and rows.terms is not None:
                 _check_apart(_words(rows), _words(held), path)
             held_out[part] = Queries(held)
     return Task(Queries(rows), held_out.get("valid"), held_out.get("test"))
 
 
-def read_folds(folder: StrPath) -> Iterator[Task]:
+def read_folds(folder: StrPath, n_features: int | None = None) -> Iterator[Task]:
     """Each Fold* in a folder with LETOR's layout (train, vali and test files), plain or gzipped."""
     folds = sorted(path for path in Path(folder).glob("Fold*") if path.is_dir())
     if not folds:
         raise InputError("no Fold1, Fold2, ... in this folder", path=folder)
     for fold in folds:
-        train, valid, test = (Queries(read_candidates(fold / f"{part}.txt")) for part in ("train", "vali", "test"))
+        files = (fold / f"{part}.txt" for part in ("train", "vali", "test"))
+        train, valid, test = (Queries(read_candidates(path, n_features)) for path in files)
         yield Task(train, valid, test, name=fold.name)
 
 

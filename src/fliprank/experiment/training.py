@@ -30,7 +30,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
 from fliprank.data.subsample import subsample_by_spec
 from fliprank.defaults import DEFAULT_MEASURE, DEFAULT_OBJECTIVE
-from fliprank.errors import InputError, UsageError
+from fliprank.errors import InputError, InterruptedFitError, UsageError
 from fliprank.experiment.blending import train_blend
 from fliprank.experiment.growing import grow
 from fliprank.experiment.parameter_settings import ParameterSettings
@@ -122,7 +122,7 @@ def train(
     fits, whole = _run_all(trials, ready, rows, valid, chosen, running, seed, checkpoint, jobs, progress)
     groups = _by_setting(trials, fits)
     if not groups:
-        raise InputError("interrupted before the first epoch was done: there is nothing to keep")
+        raise InterruptedFitError("interrupted before the first epoch was done: there is nothing to keep")
     best, trial = max(groups, key=lambda group: chosen.sign * float(np.mean([fit.chosen_by for fit in group[0]])))
     best = sorted(best, key=lambda fit: chosen.sign * fit.chosen_by, reverse=True)
     mean = average and ready.linear_in_params and len(best) > 1 and not trial.methods[0].as_printed

@@ -114,7 +114,7 @@ def _difference(expected: tuple[str, ...], found: tuple[str, ...]) -> InputError
     if len(expected) != len(found):
         return InputError(
             f"the model was trained on {len(expected)} features, these candidates have {len(found)}",
-            hint=f"if the feature file is sparse, read_letor(..., n_features={len(expected)}) reads the last ones too",
+            hint=f"if the file is sparse: --n-features {len(expected)}, or read_letor(..., n_features={len(expected)})",
         )
     missing = [name for name in expected if name not in set(found)]
     if missing:

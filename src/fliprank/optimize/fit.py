@@ -21,7 +21,7 @@ import numpy as np
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
 from fliprank.data.store import read_arrays, write_arrays
-from fliprank.errors import InputError, UsageError
+from fliprank.errors import InputError, InterruptedFitError, UsageError
 from fliprank.measures.base import Measure
 from fliprank.models.base import Model
 from fliprank.optimize.fit_tables import in_lines, parameter_frame, trail_frame
@@ -287,7 +287,7 @@ class Recorder:
     def fit(self, **settings: Any) -> Fit:
         """The result so far."""
         if self.best is None or self.best_values is None:
-            raise InputError("stopped before the first epoch was done: there is nothing to keep")
+            raise InterruptedFitError("stopped before the first epoch was done: there is nothing to keep")
         path = np.array(self.path) if self.path else None
         model = self.problem.at(self.best_values)
         told = (self.best, tuple(self.trail), self.stopped, settings, path, self.problem.model, self.measure)
