@@ -44,6 +44,7 @@ from fliprank.data.query_doc_table import (
 )
 from fliprank.data.search_responses import is_score_table, read_responses, read_score_table
 from fliprank.errors import InputError, UsageError, printable
+from fliprank.forks import check_not_forked
 
 __all__ = ["JudgedRun", "Qrels", "Run", "judge", "judge_rows", "read_qrels", "read_run", "write_qrels", "write_run"]
 
@@ -313,6 +314,7 @@ def write_run(path: StrPath, run: Run) -> None:
 
 def _write(path: StrPath, table: Qrels | Run, rows: Ints, second: str, rest: dict[str, Any]) -> None:
     """Write these rows of the table: query id, `second`, document id and the `rest` of the columns."""
+    check_not_forked()
     for kind, ids in (("query", table.qids), ("document", table.docids)):
         if (bad := first_unfit(*ids.arrays)) >= 0:
             raise InputError(
