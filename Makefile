@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test test-engines lint bench papers clean
+.PHONY: demo test test-engines lint bench fuzz papers clean
 
 demo: .venv/core
 	$(BIN)/fliprank demo
@@ -19,6 +19,12 @@ lint: .venv/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Every reader with N inputs that nobody meant to write; failures go to build/fuzz. ONLY names readers, SEED other inputs.
+N ?= 20000
+SEED ?= 0
+fuzz: .venv/test
+	$(BIN)/python tests/fuzz/run_fuzz.py --inputs $(N) --seed $(SEED) $(if $(ONLY),--only $(ONLY))
 
 bench: .venv/bench
 	$(BIN)/python bench/run.py
