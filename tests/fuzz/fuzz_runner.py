@@ -27,7 +27,7 @@ __all__ = ["FINE", "MEMORY", "SECONDS", "Runner", "fill", "kind_of", "minimised"
 SECONDS = 10.0
 MEMORY = 2 << 30
 """Bytes beyond those that the process has when its kernels are compiled."""
-SLEEP = 12
+SLEEP = 30
 """So many times SECONDS may pass by the clock: other processes may have the processor."""
 FINE = ("read", "refused")
 

@@ -56,7 +56,7 @@ def test_every_way_to_fail_is_noticed() -> None:
         assert found["refuse"] == "refused"
         assert found["KeyError"].startswith("KeyError at fuzz_toys.py:")
         assert found["memory"].startswith("MemoryError at fuzz_toys.py:")
-        assert toys.outcome("toy", {"x": b"loop"}) == "takes too long"
+        assert toys.outcome("toy", {"x": b"loop"}) in ("takes too long", "hangs")  # which, is up to other processes
         assert toys.outcome("toy", {"x": b"crash"}) == "dies of signal 6"
         assert toys.outcome("toy", {"x": b"fine"}) == "read"
 
