@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fliprank.cli.app import app
+from fliprank.cli.interrupts import interruption
 from fliprank.cli.options import ListingCommand, Source, method_settings, with_options
 from fliprank.cli.outputs import out_folder
 from fliprank.defaults import DEFAULT_MEASURE, DEFAULT_OBJECTIVE
@@ -38,11 +40,8 @@ Each --model is fitted by each --method for each --objective; `--method tune` fi
 again with the same --out, it goes on where it was ended.
 """
 
-INTERRUPTED = 130
-"""The exit code of a command that was ended by Ctrl-C."""
 
-
-@app.command(epilog=CURVE_EXAMPLES, cls=ListingCommand)
+@app.command(epilog=CURVE_EXAMPLES, cls=ListingCommand, short_help="A measure against the number of training queries.")
 @with_options
 def curve(
     source: Source,
@@ -75,6 +74,7 @@ def curve(
     from fliprank.measures import parse_measure
 
     folder, chosen, steps = out_folder(out), parse_measure(measure), _sizes(sizes)
+    interruption.keep(partial(_kept, folder / "checkpoint"))
     task = source.task(folder)
     check_measure(task, chosen)
     rows = task.train.rows
@@ -98,8 +98,12 @@ def curve(
         )
     console.show(*curve_tables(found), *task.notes)
     _write(found, folder)
-    if found.interrupted:
-        raise typer.Exit(INTERRUPTED)
+
+
+def _kept(checkpoint: Path) -> str:
+    """What a curve that is interrupted leaves."""
+    done = len(list(checkpoint.glob("*.point")))
+    return f"{done} fits are kept in {checkpoint}" if done else "nothing was written"
 
 
 def _sizes(text: str | None) -> list[int] | None:
@@ -173,7 +177,8 @@ def _write(curve: LearningCurve, folder: Path) -> None:
     from fliprank.report.curve_plots import curve_chart
 
     write_json(folder / "curve.json", curve.content())
-    typer.echo(f"written: {folder / 'curve.json'}")
+    console.result(**curve.content())
+    console.written(folder / "curve.json")
     write_outputs([folder / "curve.csv"], None, curve.records())
     try:
         write_outputs([folder / "curve.svg"], lambda: curve_chart(curve), [])

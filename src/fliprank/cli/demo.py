@@ -9,12 +9,15 @@ import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.outputs import out_folder
-from fliprank.cli.tune import show_result
+from fliprank.cli.tune import keep_what_is_tuned, show_result
 
 __all__ = ["demo"]
 
 
-@app.command(epilog="Example:\n\n  fliprank demo --out fliprank-demo")
+@app.command(
+    epilog="Example:\n\n  fliprank demo --out fliprank-demo",
+    short_help="Tune BM25F on the collection that ships with fliprank.",
+)
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for model, figures, runs and index.")] = Path("fliprank-demo"),
 ) -> None:
@@ -28,7 +31,8 @@ def demo(
     from fliprank.text.analysis import Analyzer
 
     folder, source = out_folder(out), collection()
-    with console.counting("indexing Marlpost's help centre (the first run compiles for a while)") as progress:
+    keep_what_is_tuned(folder)
+    with console.counting("indexing Marlpost's help centre") as progress:
         index = open_index(source, folder, None, Analyzer(), progress)
         qrels, test_qrels = source / "qrels" / "train.tsv", source / "qrels" / "test.tsv"
         task = task_of_documents(index, source, qrels, test_qrels)
@@ -40,4 +44,4 @@ def demo(
     )
     result = tune_and_write(BM25F(), task, folder, console.fit_progress, measure=DEFAULT_MEASURE)
     show_result(result)
-    console.show(f"written: {folder / 'result.json'}; the same for your own documents: fliprank tune --help")
+    console.written(folder / "result.json", "; the same for your own documents: fliprank tune --help")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 
-from fliprank.console import screen_width, shortened
+from fliprank.console.texts import screen_width, shortened
 from fliprank.experiment.significance import p_value
 
 if TYPE_CHECKING:

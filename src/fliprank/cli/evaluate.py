@@ -71,7 +71,6 @@ def evaluate(
         TieRule | None, typer.Option(help="Order of equal scores; otherwise as the convention has it.")
     ] = None,
     per_query: Annotated[bool, typer.Option("-q", "--per-query", help="Show every query, too.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for a program.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV for a program.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Say what each number depends on.")] = False,
     permutations: Annotated[
@@ -81,9 +80,10 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
 ) -> None:
     """Judge one or more rankings; compare the others with the first."""
-    if as_json and as_csv:
-        raise UsageError("choose one of --json and --csv")
     from fliprank import console
+
+    if console.output.json and as_csv:
+        raise UsageError("choose one of --json and --csv")
     from fliprank.experiment import evaluation
 
     with console.working("evaluating"):
@@ -91,32 +91,32 @@ def evaluate(
         rule = None if ties is None else ties.value
         result = evaluation.evaluate(qrels, runs, names, convention=convention.value, ties=rule, seed=seed)
         comparisons = result.compare(permutations=permutations, confidence=confidence, seed=seed)
-    if as_json:
-        _print_json(result, comparisons, per_query, explain)
+    if console.output.json:
+        console.result(**_content(result, comparisons, per_query, explain))
     elif as_csv:
         _print_csv(result, per_query)
     else:
         if per_query:
-            console.show(console.query_table(result))
+            console.answer(console.query_table(result))
         show_evaluation(result, comparisons, confidence, explain)
 
 
 def show_evaluation(result: Evaluation, comparisons: list[Comparison], confidence: float, explain: bool) -> None:
     from fliprank import console
 
-    console.show(console.mean_table(result))
+    console.answer(console.mean_table(result))
     if comparisons:
-        console.show(*console.comparison_tables(comparisons, confidence))
+        console.answer(*console.comparison_tables(comparisons, confidence))
         console.show("p: randomisation test; Holm and max-T correct it for all comparisons.")
         console.show("+/-/=: on how many queries the run is better, worse, the same.")
     if explain:
-        console.show(console.explanation(result.explain()))
+        console.answer(console.explanation(result.explain()))
     else:
         console.show(*result.notes)
 
 
-def _print_json(result: Evaluation, comparisons: list[Comparison], per_query: bool, explain: bool) -> None:
-    import json
+def _content(result: Evaluation, comparisons: list[Comparison], per_query: bool, explain: bool) -> dict[str, object]:
+    """What a program is told."""
 
     def known(value: float) -> float | None:
         return value if value == value else None
@@ -137,7 +137,7 @@ def _print_json(result: Evaluation, comparisons: list[Comparison], per_query: bo
         }
     if explain:
         out["explain"] = [{"what": what, "how": how} for what, how in result.explain()]
-    typer.echo(json.dumps(out, indent=2))
+    return out
 
 
 def _print_csv(result: Evaluation, per_query: bool) -> None:
@@ -145,6 +145,8 @@ def _print_csv(result: Evaluation, per_query: bool) -> None:
 
     from fliprank.data.csv_cells import safe_cell
 
+    if sys.stdout is None:
+        return
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if not per_query:
         writer.writerow(["run", "measure", "mean"])

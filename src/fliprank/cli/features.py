@@ -59,10 +59,11 @@ def features(
 ) -> None:
     """Make a file of features from raw text, for `fliprank train`."""
     if kinds:
-        from fliprank.text.features.kinds import kind_table
+        from fliprank import console
+        from fliprank.text.features.kinds import all_kinds, kind_table
 
-        typer.echo(kind_table())
-        return
+        kinds_by_name = {f"{before}{kind.name}": kind.formula for before, kind in all_kinds()}
+        return console.result(kinds=kinds_by_name) if console.output.json else typer.echo(kind_table())
     if beir is not None:
         if docs or index or queries or qrels:
             raise UsageError("--beir stands for --docs, --queries and --qrels: give one or the others")
@@ -80,11 +81,10 @@ def features(
     source = _index(docs, index, IndexOptions(fields, stemmer, stopwords, anchors, links))
     with console.working("features"):
         rows = feature_rows(source, asked, qrels, select=select, depth=depth)
-    written = write_rows(out, rows)
-    console.show(*source.notes, *rows.memo["notes"])
-    console.show(
-        f"written: {written} ({rows.queries:,} queries, {len(rows):,} rows, {len(rows.feature_names)} features)"
-    )
+    notes, names = [*source.notes, *rows.memo["notes"]], list(rows.feature_names)
+    console.show(*notes)
+    console.result(queries=rows.queries, rows=len(rows), features=names, notes=notes)
+    write_rows(out, rows, f" ({rows.queries:,} queries, {len(rows):,} rows, {len(names)} features)")
 
 
 def _index(docs: Path | None, index: Path | None, options: IndexOptions) -> Index:
@@ -101,17 +101,19 @@ def _index(docs: Path | None, index: Path | None, options: IndexOptions) -> Inde
         return Index.build(docs, analyzer=options.analyzer(), progress=progress, **how)
 
 
-def write_rows(out: Path, rows: Candidates) -> str:
+def write_rows(out: Path, rows: Candidates, more: str) -> None:
     """Write Parquet, or LETOR with label -1 for unjudged rows and the names of the features in a file beside it."""
+    from fliprank import console
     from fliprank.data.files import atomic_write
     from fliprank.data.letor import write_letor
     from fliprank.data.parquet import write_parquet
 
     if out.suffix == ".parquet":
         write_parquet(out, rows)
-        return str(out)
+        return console.written(out, more)
     write_letor(out, rows)
     names = out.with_name(out.name + ".names")
     with atomic_write(names) as file:
         file.write("".join(f"{name}\n" for name in rows.feature_names).encode())
-    return f"{out} (unjudged rows have the label -1) and {names} (names of the features, one per line)"
+    console.written(out, f"{more}; unjudged rows have the label -1")
+    console.written(names, " (names of the features, one per line)")

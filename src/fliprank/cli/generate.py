@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,7 +28,7 @@ Python, `fr.generate_blocks` gives them block by block.
 """
 
 
-@app.command(epilog=GENERATE_EXAMPLES)
+@app.command(epilog=GENERATE_EXAMPLES, short_help="Generate judged rows like those of web search.")
 def generate(
     queries: Annotated[int, typer.Option(min=1, help="How many queries.")],
     docs: Annotated[int, typer.Option(min=1, help="Candidates per query.")] = 2500,
@@ -60,14 +60,20 @@ def generate(
         if path is not None:
             check_output(path, force)
     text = out.name.removesuffix(".gz").endswith(".jsonl")
-    found = drawn(queries, first=first, documents=docs, weak=features, text=text, populations=populations, seed=seed)
+    how: dict[str, Any] = {"documents": docs, "weak": features, "text": text, "populations": populations, "seed": seed}
+    with console.fit_progress("generating") as say:
+        found = drawn(queries, first=first, progress=lambda done: say("queries", done, queries, None), **how)
     rows = found.rows
     if text:
         names = Ids.of([f"d{first + q + 1}.{d + 1}" for q in range(queries) for d in range(docs)])
         write_statistics(out, replace(rows, docids=names))
-    written = str(out) if text else write_rows(out, rows)
+    more = f" ({rows.queries:,} queries, {len(rows):,} rows)"
+    console.result(queries=rows.queries, rows=len(rows))
+    if text:
+        console.written(out, more)
+    else:
+        write_rows(out, rows, more)
     if utility is not None:
         with atomic_write(utility) as file:
             file.write("".join(f"{value!r}\n" for value in found.utility.tolist()).encode())
-        written += f" and {utility}"
-    console.show(f"written: {written} ({rows.queries:,} queries, {len(rows):,} rows)")
+        console.written(utility)

@@ -26,6 +26,7 @@ MOST_BRACKETED = 100
 
 landscape = typer.Typer(
     help="What a measure looks like around a model's parameters: surfaces, exact trajectories, flips.",
+    short_help="Surfaces, exact trajectories and flips around a model.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -54,7 +55,7 @@ Examples:
 """
 
 
-@landscape.command(epilog=SURFACE_EXAMPLES)
+@landscape.command(epilog=SURFACE_EXAMPLES, short_help="Contours of objective and measure over two parameters.")
 def surface(
     model: ModelFolder,
     rows: Rows,
@@ -71,8 +72,6 @@ def surface(
 ) -> None:
     """Contours over two parameters: objective and measure on the training rows, measure on the test rows."""
     outputs = check_outputs(out, force)
-    from rich.table import Table
-
     from fliprank import console
     from fliprank.landscape.surface import surface as surface_of
 
@@ -87,15 +86,20 @@ def surface(
         found = [surface_of(known, part, names, of, grids) for _, part, of in wanted]
     titles = [f"{title}, {each.queries} queries" for (title, _, _), each in zip(wanted, found, strict=True)]
     here = (known.params[names[0]], known.params[names[1]])
-    table = Table()
-    for column in ("", "value of", "best on the grid", f"at {names[0]}", f"and {names[1]}"):
-        table.add_column(
-            console.plain(column), justify="left" if column in ("", "value of") else "right", overflow="fold"
-        )
+    table = console.new_table("", ["", "value of", "best on the grid", f"at {names[0]}", f"and {names[1]}"])
     for title, each in zip(titles, found, strict=True):
         x, y, best = each.best
         table.add_row(title, console.plain(each.of), f"{best:.4f}", f"{x:.4g}", f"{y:.4g}")
-    console.show(table, f"The model stands at {names[0]} = {here[0]:.4g}, {names[1]} = {here[1]:.4g}.")
+    console.result(
+        model=dict(zip(names, here, strict=True)),
+        surfaces=[
+            {"set": title, "of": each.of, "best": best, names[0]: x, names[1]: y}
+            for title, each in zip(titles, found, strict=True)
+            for x, y, best in [map(float, each.best)]
+        ],
+    )
+    console.answer(table)
+    console.show(f"The model stands at {names[0]} = {here[0]:.4g}, {names[1]} = {here[1]:.4g}.")
 
     def chart() -> Any:
         from fliprank.report.plots import surface_chart
@@ -129,7 +133,7 @@ be missed, and numbers of steps and of local optima are lower bounds.
 """
 
 
-@landscape.command(epilog=TRAJECTORY_EXAMPLES)
+@landscape.command(epilog=TRAJECTORY_EXAMPLES, short_help="The steps of measures along a line of parameters.")
 def trajectory(
     model: ModelFolder,
     rows: Rows,
@@ -217,13 +221,10 @@ def _parsed_direction(text: str) -> dict[str, float]:
 
 
 def _show_paths(paths: list[ModelTrajectory], axis: str, start: float, title: str) -> None:
-    from rich.table import Table
-
     from fliprank import console
 
-    table = Table(title=console.plain(title), title_justify="left")
-    for column in ("measure", "now", "best", f"at {axis}", "from", "to", "local optima", "steps"):
-        table.add_column(console.plain(column), justify="left" if column == "measure" else "right", overflow="fold")
+    columns = ["measure", "now", "best", f"at {axis}", "from", "to", "local optima", "steps"]
+    table = console.new_table(title, columns)
     for path in paths:
         best = path.maximum
         where = (start + x for x in (path.inside(best), best.low, best.high))
@@ -236,7 +237,18 @@ def _show_paths(paths: list[ModelTrajectory], axis: str, start: float, title: st
         note += " that is undone within a cell is not seen, so the numbers of optima and of steps are lower bounds."
     if any(path.cut_off() for path in paths):
         note += " Cut off: best up to where the line is cut off; what follows may be better, so it is not counted."
-    console.show(table, note)
+    console.answer(table)
+    console.show(note)
+    console.result(along=title, exact=not paths[0].at_least, note=note, paths=[_summary(path, start) for path in paths])
+
+
+def _summary(path: ModelTrajectory, start: float) -> dict[str, Any]:
+    """What a program is told of a trajectory; the stretches are in --out."""
+    best, now = path.maximum, path.value if path.low <= 0 <= path.high else None
+    at, low, high = (start + x for x in (path.inside(best), best.low, best.high))
+    optima, steps = len(path.local_maxima()), len(path.values) - 1
+    where = {"at": at, "from": low, "to": high, "local_optima": optima, "steps": steps}
+    return {"measure": str(path.measure), "now": now, "best": best.value, **where}
 
 
 def _stretches(path: ModelTrajectory, start: float) -> list[dict[str, Any]]:
@@ -260,8 +272,6 @@ def _show_trail(
     model: Model, rows: Candidates, folder: Path, measure: str, closely: dict[str, float], top: int, outputs: list[Path]
 ) -> None:
     """Each epoch with its flips, and the flips that changed the measure most."""
-    from rich.table import Table
-
     from fliprank import console
     from fliprank.landscape import along_trail, read_trail
 
@@ -269,9 +279,8 @@ def _show_trail(
     with _following():
         legs = along_trail(model, trail, rows, measure, **closely)
     title = f"{measure} along the trail, {len(legs)} steps; {rows.queries} queries"
-    table = Table(title=console.plain(title), title_justify="left")
-    for column in ("epoch", "before", "after", "change", "good flips", "bad flips", "gained", "lost", "by ties"):
-        table.add_column(column, justify="right")
+    columns = ["epoch", "before", "after", "change", "good flips", "bad flips", "gained", "lost", "by ties"]
+    table = console.new_table(title, columns, optional=["before", "by ties"])
     for leg in legs:
         least = "at least " if leg.path is not None and leg.path.at_least else ""
         gains: list[float] = leg.path.flips.mean_gain.tolist() if leg.path is not None else []
@@ -279,24 +288,22 @@ def _show_trail(
         flips = (f"{least}{leg.good:,}", f"{least}{leg.bad:,}")
         gained = (f"{sum(gain for gain in gains if gain * side > 0):+.4f}" for side in (1, -1))
         table.add_row(str(leg.number), *values, *flips, *gained, f"{leg.tied:+.4f}" if abs(leg.tied) > 1e-9 else "")
-    console.show(table, *_largest_flips(legs, top))
-    write_outputs(outputs, None, [record for leg in legs for record in _flip_records(leg)])
+    console.answer(table, *_largest_flips(legs, top))
+    records = [record for leg in legs for record in _flip_records(leg)]
+    console.result(measure=measure, queries=rows.queries, flips=records if console.output.json else None)
+    write_outputs(outputs, None, records)
 
 
 def _largest_flips(legs: list[Leg], top: int) -> list[Any]:
     """The flips that changed the mean most, for better or worse."""
-    from rich.table import Table
-
     from fliprank import console
 
     ends = [(leg, flip) for leg in legs for flip in (*leg.flips[:top], *leg.flips[max(top, len(leg.flips) - top) :])]
     ends.sort(key=lambda each: -abs(each[1].mean_gain))
     if not top or not ends:
         return []
-    table = Table(title="Flips that changed the mean most", title_justify="left")
-    for column in ("epoch", "query", "goes up", "goes down", "labels", "query's gain", "mean's gain"):
-        numeric = column in ("epoch", "query's gain", "mean's gain")
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    columns = ["epoch", "query", "goes up", "goes down", "labels", "query's gain", "mean's gain"]
+    table = console.new_table("Flips that changed the mean most", columns, optional=["query's gain"])
     for leg, flip in ends[:top]:
         documents = (console.plain(flip.qid), console.plain(flip.up), console.plain(flip.down))
         labels = _labels(flip.up_label, flip.down_label)
@@ -329,7 +336,7 @@ A flip: two documents of a query swap places. `total` is what the mean gains by 
 """
 
 
-@landscape.command(epilog=FLIPS_EXAMPLES)
+@landscape.command(epilog=FLIPS_EXAMPLES, short_help="The flips near the parameters that would gain most.")
 def flips(
     model: ModelFolder,
     rows: Rows,
@@ -345,8 +352,6 @@ def flips(
 ) -> None:
     """The flips around the model's parameters that would gain most, by query and document."""
     outputs = check_outputs(out, force, data_only=True)
-    from rich.table import Table
-
     from fliprank import console
     from fliprank.landscape import flip_gains
 
@@ -356,10 +361,8 @@ def flips(
     with console.working("looking for flips"):
         closely = {} if resolution is None else {"resolution": resolution}
         found = flip_gains(known, given, parameter, measure, nearest=nearest, **closely)
-    table = Table(title=f"Flips that would gain most in {console.plain(measure)}", title_justify="left")
-    for column in ("parameter", "now", "move past", "total", "query", "goes up", "goes down", "labels", "query's gain"):
-        left = column in ("parameter", "query", "goes up", "goes down", "labels")
-        table.add_column(console.plain(column), justify="left" if left else "right", overflow="fold")
+    columns = ["parameter", "now", "move past", "total", "query", "goes up", "goes down", "labels", "query's gain"]
+    table = console.new_table(f"Flips that would gain most in {measure}", columns, optional=["now", "query's gain"])
     good = [row for row in found if row.gain > 0]
     for row in good[:top]:
         numbers = (f"{row.start:.4g}", f"{row.value:.6g}", f"{row.total:+.5f}")
@@ -371,9 +374,10 @@ def flips(
             _labels(row.up_label, row.down_label),
             f"{row.gain:+.4f}",
         )
-    console.show(table)
+    console.answer(table)
     told = f"{len(good):,} of the {len(found):,} nearest flips are good."
     console.show(f"{told} total: what the mean gains by all flips, good and bad, on the way past this one.")
+    console.result(measure=measure, good=len(good), flips=[row._asdict() for row in found])
     write_outputs(outputs, None, [row._asdict() for row in found])
 
 

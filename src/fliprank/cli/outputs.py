@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import typer
 
 from fliprank.cli.app import held
 from fliprank.cli.overwriting import check_output
 from fliprank.errors import UsageError
 
-__all__ = ["INTERRUPTED", "check_outputs", "out_folder", "write_outputs"]
-
-INTERRUPTED = 130
-"""The exit code of a command that was ended by Ctrl-C."""
+__all__ = ["check_outputs", "files_newer_than_now", "out_folder", "write_outputs"]
 
 
 def out_folder(out: Path) -> Path:
@@ -24,6 +19,16 @@ def out_folder(out: Path) -> Path:
     from fliprank.experiment.folder_lock import locked
 
     return held.enter_context(locked(check_folder(out)))
+
+
+def files_newer_than_now(folder: Path) -> Callable[[str], bool]:
+    """Tells later which things in a folder, named by a pattern, were written since this call."""
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+    def written_since(pattern: str) -> bool:
+        return any(before.get(path) != path.stat().st_mtime_ns for path in folder.glob(pattern))
+
+    return written_since
 
 
 def check_outputs(out: list[Path] | None, force: bool, data_only: bool = False) -> list[Path]:
@@ -47,6 +52,7 @@ def write_outputs(outputs: Sequence[Path], chart: Any, records: Sequence[Mapping
     import json
     import math
 
+    from fliprank.console import written
     from fliprank.data.csv_cells import safe_cell
     from fliprank.data.files import atomic_write
 
@@ -71,4 +77,4 @@ def write_outputs(outputs: Sequence[Path], chart: Any, records: Sequence[Mapping
 
             picture = chart() if picture is None else picture
             write_chart(picture, path)
-        typer.echo(f"written: {path}")
+        written(path)

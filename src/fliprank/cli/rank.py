@@ -27,7 +27,7 @@ Examples:
 """
 
 
-@app.command(epilog=RANK_EXAMPLES)
+@app.command(epilog=RANK_EXAMPLES, short_help="Rank rows or documents with a trained model.")
 def rank(
     model: Annotated[Path, typer.Argument(help="What `fliprank train` or `tune` wrote: its folder, or the model's.")],
     rows: Annotated[Path | None, typer.Argument(help="Rows to rank: LETOR, Parquet or term statistics.")] = None,
@@ -41,6 +41,7 @@ def rank(
     force: Force = False,
 ) -> None:
     """Rank rows, or the documents of an index, with a trained model, as a TREC run."""
+    from fliprank import console
     from fliprank.data.trec import write_run
     from fliprank.models import load_model
 
@@ -54,7 +55,8 @@ def rank(
         else _of_index(trained, index or Path(), queries or Path(), depth)
     )
     write_run(out, run)
-    typer.echo(f"written: {out} ({len(run.qids)} queries, {len(run.docids)} rows)")
+    console.result(queries=len(run.qids), rows=len(run.docids))
+    console.written(out, f" ({len(run.qids):,} queries, {len(run.docids):,} rows)")
 
 
 def _of_rows(model: Model, path: Path, n_features: int | None) -> Run:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fliprank.cli.app import app
+from fliprank.cli.interrupts import interruption
 from fliprank.errors import InputError, MissingExtraError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.table import Table
 
     from fliprank.papers.part import Part
@@ -33,7 +36,7 @@ was computed before on the same data is not computed again, so a run that was en
 """
 
 
-@app.command(epilog=REPRODUCE_EXAMPLES)
+@app.command(epilog=REPRODUCE_EXAMPLES, short_help="Tables and figures of the papers, with verdicts.")
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="A paper, such as taylor2006, or all.")] = None,
     part: Annotated[list[str] | None, typer.Option(help="A part, such as table1; may be repeated.")] = None,
@@ -61,38 +64,53 @@ def reproduce(
 
     wanted = find_parts(name or "all", part)
     if listed:
-        return console.show(_listing(wanted))
+        console.result(parts=[_described(each) for each in wanted])
+        return console.answer(*_listing(wanted))
     if name is None:
         raise UsageError("which paper? fliprank reproduce --list shows them")
     given = parse_data(data or [])
-    missing = []
-    for each in wanted:
+    missing, findings = [], list[dict[str, Any]]()
+    console.result(findings=findings)
+    interruption.keep(
+        lambda: f"{len(findings)} of {len(wanted)} parts are done, and what the next had done is in {out}"
+    )
+    for number, each in enumerate(wanted):
         if at_most is not None and each.minutes > at_most and not quick:
             console.show(f"{each.paper} {each.name}: left out: it would take about {each.minutes:g} minutes")
             continue
         try:
-            _run(each, out, quick, given, data_folder, seed, force)
+            place = f" ({number + 1} of {len(wanted)})" if len(wanted) > 1 else ""
+            findings.append(_run(each, place, out, quick, given, data_folder, seed, force))
         except (InputError, MissingExtraError) as error:
             if len(wanted) == 1:
                 raise
             missing.append(each)
             console.show(f"{each.paper} {each.name}: not computed: {error}")
     for page in write_pages(out, pages) if pages is not None else []:
-        console.show(f"written: {page}")
+        console.written(page)
     if missing:
         raise InputError(f"{len(missing)} of {len(wanted)} parts were not computed: see above")
 
 
 def _run(
-    part: Part, out: Path, quick: bool, data: dict[str, Path], data_folder: Path | None, seed: int, force: bool
-) -> None:
+    part: Part,
+    place: str,
+    out: Path,
+    quick: bool,
+    data: dict[str, Path],
+    data_folder: Path | None,
+    seed: int,
+    force: bool,
+) -> dict[str, Any]:
+    """Compute one part and tell what was found; returns what a program is told."""
     from fliprank import console
     from fliprank.papers.run import part_folder
     from fliprank.papers.run import reproduce as run
     from fliprank.papers.write import read_finding
 
     title = f"{part.paper} {part.name}"
-    with console.counting(title) as say:
+    takes = "" if quick else f", about {part.minutes:g} min"
+    with console.counting(f"{title}{place}{takes}") as say:
         new = run(
             part,
             out,
@@ -107,23 +125,26 @@ def _run(
     content = read_finding(folder)
     assert content is not None
     how = "" if new else " (computed before)"
-    console.show(f"{title}: {content['verdict']}{how}. {content['found']}", f"written: {folder}")
+    console.show(f"{title}: {content['verdict']}{how}. {content['found']}")
+    console.written(folder)
+    known = {name: content[name] for name in ("verdict", "found", "claim")}
+    return {"paper": part.paper, "part": part.name, **known, "folder": str(folder), "new": new}
 
 
-def _listing(parts: list[Part]) -> Table:
-    """All parts, for 80 columns."""
-    from rich.table import Table
+def _described(part: Part) -> dict[str, Any]:
+    """What a program is told of a part."""
+    known = {"paper": part.paper, "part": part.name, "title": part.title}
+    return known | {"needs": list(part.needs), "minutes": part.minutes}
 
+
+def _listing(parts: list[Part]) -> Iterator[Table | str]:
+    """One table per paper."""
     from fliprank import console
 
-    table = Table(box=None, pad_edge=False, width=80)
-    for column in ("paper", "part", "what", "data"):
-        table.add_column(column, overflow="fold", no_wrap=column == "paper")
-    table.add_column("minutes", justify="right")
-    before = ""
-    for part in parts:
-        shown = part.paper if part.paper != before else ""
-        needs = ", ".join(part.needs) or "none"
-        table.add_row(shown, *map(console.plain, (part.name, part.title, needs)), f"{part.minutes:g}")
-        before = part.paper
-    return table
+    for paper in dict.fromkeys(part.paper for part in parts):
+        table = console.new_table(paper, ["part", "what", "data", "minutes"])
+        for part in parts:
+            if part.paper == paper:
+                needs = ", ".join(part.needs) or "none"
+                table.add_row(*map(console.plain, (part.name, part.title, needs)), f"{part.minutes:g}")
+        yield table

@@ -19,8 +19,6 @@ __all__ = ["training_tables", "tuning_tables"]
 
 MOVED = 3
 """Queries that are shown of those that gained, and of those that lost."""
-WIDEST = 60
-"""Letters of a query that are shown."""
 SHOWN = 8
 """Choices that are shown of a frontier, beside the one that was made."""
 QUERIES = {"train": "training queries", "valid": "validation queries", "test": "test queries"}
@@ -142,7 +140,7 @@ def _written(result: Result) -> str:
 
 
 def _proof_table(title: str, proof: Proof) -> Table:
-    table = new_table(title, ["measure", "default", "tuned", "difference", "95% interval", "p", "helped", "hurt"])
+    table = new_table(title, ["measure", "default", "tuned", "change", "95% interval", "p", "helped", "hurt"])
     means = proof.evaluation.means()
     for c, reading in zip(proof.comparisons, proof.evaluation.readings, strict=True):
         interval = f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}"
@@ -161,9 +159,7 @@ def _moved_table(proof: Proof, texts: dict[str, str]) -> Table:
     lost = [each for each in moved[-MOVED:] if sign * (each[1][1] - each[1][0]) < 0]
     table = new_table(f"Most helped and most hurt, {proof.comparisons[0].measure}", ["query", "default", "tuned"])
     for qid, (before, after) in (*gained, *lost):
-        text = texts.get(qid, "")
-        shown = f"{qid}: {text[:WIDEST]}{'…' if len(text) > WIDEST else ''}" if text else qid
-        table.add_row(plain(shown), f"{before:.4f}", f"{after:.4f}")
+        table.add_row(plain(f"{qid}: {texts[qid]}" if texts.get(qid) else qid), f"{before:.4f}", f"{after:.4f}")
     return table
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fliprank.cli.app import app
+from fliprank.cli.interrupts import interruption
 from fliprank.cli.options import FitOptions, ListingCommand, ModelOptions, ParameterOptions, Source, with_options
-from fliprank.cli.outputs import INTERRUPTED, out_folder
-from fliprank.errors import InterruptedFitError, UsageError
+from fliprank.cli.outputs import files_newer_than_now, out_folder
+from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
     from fliprank.experiment.cutoffs import CutoffOptions
@@ -42,7 +43,7 @@ Examples:
 """
 
 
-@app.command(epilog=TRAIN_EXAMPLES, cls=ListingCommand)
+@app.command(epilog=TRAIN_EXAMPLES, cls=ListingCommand, short_help="Fit a ranker, chosen by the measure that counts.")
 @with_options
 def train(
     source: Source,
@@ -104,27 +105,37 @@ def train(
     if choose_cutoffs:
         options |= {"cutoffs": _cutoffs(budget, feature_costs)}
     by_stage = {"objective": stage_objective, "method": stage_method}
+    _keep_checkpoints(folder)
     tasks = read_folds(folds, source.n_features) if folds is not None else iter([source.task(folder)])
     if cv is not None:
         tasks = fold_tasks(next(tasks), cv, how.seed)
-    try:
-        result = train_and_write(
-            lambda rows: what.make(rows, "linear" if rows.terms is None else "bm25f"),
-            tasks,
-            folder,
-            console.fit_progress,
-            measure=how.chosen_by,
-            reported=how.reported,
-            by_stage=by_stage,
-            **options,
-        )
-    except (KeyboardInterrupt, InterruptedFitError):
-        typer.echo(f"fliprank: interrupted before there were figures; --resume goes on from {folder}", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    result = train_and_write(
+        lambda rows: what.make(rows, "linear" if rows.terms is None else "bm25f"),
+        tasks,
+        folder,
+        console.fit_progress,
+        measure=how.chosen_by,
+        reported=how.reported,
+        by_stage=by_stage,
+        **options,
+    )
+    console.result(**result.content())
     console.show(*training_tables(result), *result.notes)
-    console.show(f"written: {folder / 'result.json'}")
-    if result.interrupted:
-        raise typer.Exit(INTERRUPTED)
+    console.written(folder / "result.json")
+
+
+def _keep_checkpoints(folder: Path) -> None:
+    """What a training that is interrupted leaves in its folder."""
+    new = files_newer_than_now(folder)
+
+    def kept() -> str:
+        if new("result.json"):
+            return f"{folder / 'model'} is the best so far, and {folder / 'result.json'} has its figures"
+        if new("**/*.checkpoint"):
+            return f"the epochs so far, the best of them too, are in {folder / 'checkpoint'}"
+        return "before the first epoch was done: nothing was written"
+
+    interruption.keep(kept, "--resume")
 
 
 def _cutoffs(budget: float | None, feature_costs: str | None) -> CutoffOptions:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fliprank.cli.app import app
+from fliprank.cli.interrupts import interruption
 from fliprank.cli.options import FitOptions, ListingCommand, ModelOptions, ParameterOptions, Source, with_options
-from fliprank.cli.outputs import INTERRUPTED, out_folder
+from fliprank.cli.outputs import files_newer_than_now, out_folder
 from fliprank.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from fliprank.experiment.results import Result
 
-__all__ = ["show_result", "tune"]
+__all__ = ["keep_what_is_tuned", "show_result", "tune"]
 
 TUNE_EXAMPLES = """
 Examples:
@@ -34,14 +33,22 @@ Examples:
 
 Parameters may also be arranged in a TOML file (--parameters FILE):
 
-  share = { b = ["title.b", "body.b"] }     [start] "title.w" = 2.0     [bounds] "title.w" = [0, 10]     [fix] k = 1.2
+  start = { "title.w" = 2.0 }
+
+  bounds = { "title.w" = [0.0, 10.0] }
+
+  fix = { k = 1.2 }
+
+  share = { b = ["title.b", "body.b"] }
 
 Afterwards: OUT/result.json (figures), OUT/model (for `fliprank rank`: the tuned function where it is proven better,
 else the defaults), OUT/tuned.run (for `fliprank evaluate`).
 """
 
 
-@app.command(epilog=TUNE_EXAMPLES, cls=ListingCommand)
+@app.command(
+    epilog=TUNE_EXAMPLES, cls=ListingCommand, short_help="Set a function's parameters from judgements, and prove it."
+)
 @with_options
 def tune(
     source: Source,
@@ -70,50 +77,44 @@ def tune(
         raise UsageError(f"--adopt {adopt}: one of {', '.join(ADOPT)}")
     folder, settings, select = out_folder(out), arranged.read(), parse_measure(how.chosen_by)
     recipes = recipes_for(select, how.method, how.objective, **how.of_method())
-    with _saying_what_is_kept(folder):
-        task = source.task(folder)
-        check_measure(task, select)
-        _check_folds(task.train.rows.queries, folds, cross_validate)
-        default = "linear" if task.train.rows.terms is None else "bm25f"
-        result = tune_and_write(
-            "auto" if what.model == "auto" else what.make(task.train.rows, default),
-            task,
-            folder,
-            console.fit_progress,
-            measure=select,
-            reported=how.reported,
-            recipes=recipes,
-            folds=folds if cross_validate else None,
-            adopt=adopt,
-            curve=curve,
-            depth=source.depth,
-            parameters=settings,
-            restarts=how.restarts or 1,
-            seed=how.seed,
-        )
+    keep_what_is_tuned(folder)
+    task = source.task(folder)
+    check_measure(task, select)
+    _check_folds(task.train.rows.queries, folds, cross_validate)
+    default = "linear" if task.train.rows.terms is None else "bm25f"
+    result = tune_and_write(
+        "auto" if what.model == "auto" else what.make(task.train.rows, default),
+        task,
+        folder,
+        console.fit_progress,
+        measure=select,
+        reported=how.reported,
+        recipes=recipes,
+        folds=folds if cross_validate else None,
+        adopt=adopt,
+        curve=curve,
+        depth=source.depth,
+        parameters=settings,
+        restarts=how.restarts or 1,
+        seed=how.seed,
+    )
     show_result(result)
-    console.show(f"written: {folder / 'result.json'}")
-    if result.interrupted:
-        raise typer.Exit(INTERRUPTED)
+    console.written(folder / "result.json")
 
 
-@contextmanager
-def _saying_what_is_kept(folder: Path) -> Iterator[None]:
-    """Ctrl-C before there are figures: say what is kept and need not be done again."""
-    before = _changed(folder / "tuned-model")
-    try:
-        yield
-    except KeyboardInterrupt:
-        kept = "the index is kept" if any(folder.glob("documents-*.index")) else "nothing was written"
-        if _changed(folder / "tuned-model") != before:
-            kept = f"{folder / 'tuned-model'} is kept, though nothing is proven about it"
-        typer.echo(f"fliprank: interrupted before there were figures; {kept}", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+def keep_what_is_tuned(folder: Path) -> None:
+    """What a tuning that is interrupted leaves in its folder."""
+    new = files_newer_than_now(folder)
 
+    def kept() -> str:
+        index = "the index is kept, so that it need not be built again"
+        if new("result.json"):
+            return f"{folder} has the model, runs, and the figures that there were"
+        if new("tuned-model"):
+            return f"{folder / 'tuned-model'} is the best so far, though nothing is proven about it; {index}"
+        return f"before anything was fitted; {index}" if any(folder.glob("*.index")) else "nothing was written"
 
-def _changed(place: Path) -> float:
-    """When it was written last; 0 where there is none."""
-    return place.stat().st_mtime if place.exists() else 0.0
+    interruption.keep(kept)
 
 
 def _check_folds(queries: int, folds: int, cross_validate: bool) -> None:
@@ -130,4 +131,5 @@ def show_result(result: Result) -> None:
     from fliprank import console
     from fliprank.cli.result_tables import tuning_tables
 
+    console.result(**result.content())
     console.show(*tuning_tables(result), *result.notes)

@@ -27,7 +27,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -134,9 +134,23 @@ class Generated:
 
 
 @checked
-def generate(queries: int, *, first: int = 0, model: WebModel | None = None, **settings: Any) -> Generated:
-    """Queries `first` to `first` + `queries` - 1 of a model; `settings` are those of `WebModel`."""
-    parts = list(generate_blocks(queries, first=first, model=model, **settings))
+def generate(
+    queries: int,
+    *,
+    first: int = 0,
+    model: WebModel | None = None,
+    progress: Callable[[int], None] | None = None,
+    **settings: Any,
+) -> Generated:
+    """Queries `first` to `first` + `queries` - 1 of a model; `settings` are those of `WebModel`.
+
+    `progress` is called with the number of queries that are done.
+    """
+    parts = []
+    for part in generate_blocks(queries, first=first, model=model, **settings):
+        parts.append(part)
+        if progress is not None:
+            progress(sum(each.rows.queries for each in parts))
     if len(parts) == 1:
         return parts[0]
     return Generated(concat(*(part.rows for part in parts)), np.concatenate([part.utility for part in parts]))

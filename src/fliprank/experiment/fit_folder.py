@@ -26,7 +26,7 @@ from fliprank.errors import InputError
 from fliprank.experiment.folder_lock import LOCK
 from fliprank.optimize.fit import Epoch, Fit
 
-__all__ = ["check_folder", "retire_result", "write_fit", "write_json"]
+__all__ = ["check_folder", "json_text", "retire_result", "write_fit", "write_json"]
 
 OURS = (
     "result.json",
@@ -96,7 +96,7 @@ def write_fit(folder: Path, fit: Fit, name: str = "model") -> None:
         file.write(text.getvalue().encode())
 
 
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
+def json_text(content: Mapping[str, Any]) -> str:
     """Pretty JSON, with null for what is not a number."""
 
     def plain(value: Any) -> Any:
@@ -106,5 +106,10 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
             return [plain(item) for item in value]
         return None if isinstance(value, float) and not math.isfinite(value) else value
 
+    return json.dumps(plain(content), indent=2)
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """The same in a file."""
     with atomic_write(path) as file:
-        file.write((json.dumps(plain(content), indent=2) + "\n").encode())
+        file.write((json_text(content) + "\n").encode())

@@ -2,6 +2,8 @@
 
 >>> [str(parse_measure(name)) for name in ("nDCG(dcg='exp-log2')@10", "ndcg_burges@10", "ndcg_cut_10", "MAP")]
 ["nDCG(dcg='exp-log2')@10", "nDCG(dcg='exp-log2')@10", 'nDCG@10', 'AP']
+>>> str(parse_measure("nDCG@10 (exp)"))  # as a narrow terminal shows it
+"nDCG(dcg='exp-log2')@10"
 """
 
 from __future__ import annotations
@@ -45,6 +47,8 @@ SPELLINGS: dict[str, tuple[str, dict[str, Any]]] = {
 
 MOST_BRACKETS = 8
 
+_EXPONENTIAL = re.compile(r"(?P<name>n?DCG)(?P<cut>@\d+)? \(exp\)", re.ASCII)
+"""How a narrow terminal shows exponential gain: nDCG@10 (exp)."""
 _CUTOFF = re.compile(r"(?P<name>.+?)(?:@|[._](?=\d+$))(?P<cutoff>\d+)", re.ASCII)
 _CALL = re.compile(r"(?P<name>[A-Za-z_-]+)\((?P<inside>.*)\)")
 _PARAMETER = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>.+)")
@@ -57,7 +61,7 @@ def parse_measure(name: str | Measure) -> Measure:
     """The measure of this name; raises with what is near it if there is none."""
     if isinstance(name, Measure):
         return name
-    text, inside = name.strip(), ""
+    text, inside = _EXPONENTIAL.sub(r"\g<name>(dcg='exp-log2')\g<cut>", name.strip()), ""
     if text.count("(") > MOST_BRACKETS:
         raise UsageError(f"measure {name!r}: too many brackets")
     if rbp := re.fullmatch(r"rbp[.@](\d{1,9})", text, re.ASCII):  # ranx: rbp.95 is p = 0.95

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["POSITION_KINDS", "QUERY_KINDS", "TERM_KINDS", "Kind", "kind_table", "streams"]
+__all__ = ["POSITION_KINDS", "QUERY_KINDS", "TERM_KINDS", "Kind", "all_kinds", "kind_table", "streams"]
 
 
 class Kind(NamedTuple):
@@ -103,8 +103,12 @@ def streams(fields: tuple[str, ...]) -> tuple[str, ...]:
     return (*fields, joined)
 
 
+def all_kinds() -> list[tuple[str, Kind]]:
+    """All kinds, each after what its name begins with."""
+    return [*(("FIELD.", kind) for kind in (*TERM_KINDS, *POSITION_KINDS)), *(("", kind) for kind in QUERY_KINDS)]
+
+
 def kind_table() -> str:
     """All kinds as a Markdown table."""
-    parts = {"FIELD.": (*TERM_KINDS, *POSITION_KINDS), "": QUERY_KINDS}
-    lines = [f"| `{before}{kind.name}` | {kind.formula} |" for before, kinds in parts.items() for kind in kinds]
+    lines = [f"| `{before}{kind.name}` | {kind.formula} |" for before, kind in all_kinds()]
     return "\n".join(["| name | value |", "|---|---|", *lines])
