@@ -55,6 +55,8 @@ def main() -> None:
         except KeyboardInterrupt:  # before a command began, or after it ended
             code = INTERRUPTED
     _drop_output()
+    if interruption.happened:  # without waiting for threads and libraries to be taken down
+        os._exit(code)
     sys.exit(code)
 
 
@@ -71,8 +73,7 @@ def _run(arguments: list[str]) -> int:
         return 1
     except OSError as error:  # a full disk, a folder that can't be written to
         where = "" if error.filename is None else f"{error.filename}: "
-        _drop_output()
-        tell_error(OSError(f"{where}{error.strerror or error}"), 1, as_json)
+        tell_error(OSError(f"{where}{error.strerror or error}"), 1, as_json and _drop_output())
         return 1
     except CommandError as error:
         if as_json:
@@ -82,11 +83,17 @@ def _run(arguments: list[str]) -> int:
         return int(error.exit_code)
 
 
-def _drop_output() -> None:
-    """Write what is left; let go of what can't be written: Python would try again at its end, and complain."""
+def _drop_output() -> bool:
+    """Write what is left, and let go of what can't be written: Python would try again at its end, and complain.
+
+    Returns whether all could be written.
+    """
+    good = True
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:
                 stream.flush()
         except (OSError, ValueError):
+            good = False
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return good

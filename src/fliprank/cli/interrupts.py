@@ -23,7 +23,7 @@ __all__ = ["INTERRUPTED", "Interruption", "interruption"]
 
 INTERRUPTED = 130
 """The exit code of a command that was ended by Ctrl-C."""
-GRACE = 1.5
+GRACE = 1.2
 """Seconds in which a command may end in good order."""
 
 

@@ -224,7 +224,7 @@ def _show_paths(paths: list[ModelTrajectory], axis: str, start: float, title: st
     from fliprank import console
 
     columns = ["measure", "now", "best", f"at {axis}", "from", "to", "local optima", "steps"]
-    table = console.new_table(title, columns)
+    table = console.new_table(title, columns, optional=["steps"])
     for path in paths:
         best = path.maximum
         where = (start + x for x in (path.inside(best), best.low, best.high))
@@ -362,7 +362,9 @@ def flips(
         closely = {} if resolution is None else {"resolution": resolution}
         found = flip_gains(known, given, parameter, measure, nearest=nearest, **closely)
     columns = ["parameter", "now", "move past", "total", "query", "goes up", "goes down", "labels", "query's gain"]
-    table = console.new_table(f"Flips that would gain most in {measure}", columns, optional=["now", "query's gain"])
+    table = console.new_table(
+        f"Flips that would gain most in {measure}", columns, optional=["now", "query's gain", "labels"]
+    )
     good = [row for row in found if row.gain > 0]
     for row in good[:top]:
         numbers = (f"{row.start:.4g}", f"{row.value:.6g}", f"{row.total:+.5f}")

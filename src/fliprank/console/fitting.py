@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.cells import cell_len
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -77,8 +78,11 @@ class _Column:
         return not self.right and any(" " in cell.strip() for cell in self.cells)
 
 
-def fitted(table: Table, width: int) -> Iterator[Table | Text]:
-    """The title and the table for a terminal of so many columns, in one part or several."""
+def fitted(table: Table, width: int, left_out: dict[str, None]) -> Iterator[Table | Text]:
+    """The title and the table for a terminal of so many columns, in one part or several.
+
+    `left_out` is told the names of the columns for which there was no room.
+    """
     boxed = table.box is not None and not narrow(width)
     columns = _columns(table, {} if boxed else getattr(table, "shorter", {}), short=not boxed)
     if boxed and sum(column.width + 3 for column in columns) + 1 <= width:
@@ -86,12 +90,11 @@ def fitted(table: Table, width: int) -> Iterator[Table | Text]:
         yield _boxed(table)
         return
     yield from _titled(_short_title(table))
-    columns, left_out = _without_optional(columns, getattr(table, "optional", ()), width)
+    columns, without = _without_optional(columns, getattr(table, "optional", ()), width)
+    left_out.update(dict.fromkeys(without))
     columns = _wrapped(columns, width)
     for block in _blocks(columns, width):
         yield _light(block, table.show_header)
-    if left_out:
-        yield Text(f"A wider terminal, or a pipe, also has: {', '.join(left_out)}.", style="dim")
 
 
 def plain_lines(table: Table) -> list[str]:
@@ -125,8 +128,8 @@ def _short_title(table: Table) -> str:
 
 
 def _without_optional(columns: list[_Column], optional: Sequence[str], width: int) -> tuple[list[_Column], list[str]]:
-    """The columns that fit, and the names of those left out; none are if that would not be enough."""
-    kept, left_out = columns, []
+    """The columns that fit, and the names of those left out."""
+    kept, left_out = columns, list[str]()
     for name in optional:
         if _total(kept) <= width:
             break
@@ -173,7 +176,10 @@ def _titled(title: str) -> Iterator[Text]:
 def _boxed(table: Table) -> Table:
     """The table as it is, but for the title; no cell is wrapped."""
     out = copy(table)
-    out.title, out.columns = None, [replace(column, no_wrap=True) for column in table.columns]
+    out.title, out.columns = None, []
+    for column in table.columns:
+        cells: list[RenderableType] = [_text(str(cell)) for cell in column.cells]
+        out.columns.append(replace(column, header=_text(str(column.header)), no_wrap=True, _cells=cells))
     return out
 
 
@@ -182,10 +188,10 @@ def _light(columns: list[_Column], header: bool) -> Table:
     table = Table(box=None, pad_edge=False)
     table.show_header, table.header_style, table.padding = header, "dim", (0, GUTTER, 0, 0)
     for column in columns:
-        table.add_column(column.header, min_width=column.width, max_width=column.width, overflow="fold")
+        table.add_column(_text(column.header), min_width=column.width, max_width=column.width, overflow="fold")
         table.columns[-1].justify = "right" if column.right else "left"
     for cells in zip(*(column.cells for column in columns), strict=True):
-        table.add_row(*cells)
+        table.add_row(*map(_text, cells))
     return table
 
 
@@ -204,4 +210,9 @@ def _padded(cell: str, column: _Column) -> str:
 
 
 def _plain(markup: str) -> str:
-    return Text.from_markup(markup, emoji=False).plain
+    return _text(markup).plain
+
+
+def _text(markup: str) -> Text:
+    """The text of a cell. Rich takes an escaped backslash at the end for two where no tag follows: so one does."""
+    return Text.from_markup(f"{markup}[bold][/]", emoji=False)

@@ -79,14 +79,17 @@ def _print(*things: Table | str) -> None:
         ]
         sys.stdout.write("".join(f"{_encodable(line)}\n" for line in lines))
         return
-    console = Console(highlight=False, emoji=False)
+    console, left_out = Console(highlight=False, emoji=False), dict[str, None]()
     for thing in things:
         if isinstance(thing, str):
             text = shortened(thing) if narrow(console.width) else thing
             console.print(_encodable(printable(text)), markup=False)
             continue
-        for part in fitted(thing, console.width):
+        for part in fitted(thing, console.width, left_out):
             console.print(part)
+    if left_out:
+        text = f"A wider terminal, or a pipe, also has: {', '.join(left_out)}."
+        console.print(text, markup=False, style="dim")
 
 
 def _encodable(text: str) -> str:

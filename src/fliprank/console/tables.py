@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
 from rich.table import Table
 
 from fliprank.console.fitting import FittingTable
@@ -34,6 +34,8 @@ NAMES = {
 }
 NAMES |= {"goes up", "goes down", "labels", ""}
 """Columns of names, which are set to the left; all others have numbers, to the right."""
+
+_BRACKET, _TAG = re.compile(r"(\\*)\["), re.compile(r"\[[a-z#/@][^[]*?]")
 
 
 def mean_table(result: Evaluation) -> Table:
@@ -105,8 +107,23 @@ def new_table(
 
 
 def plain(text: str) -> str:
-    """Text from a user, safe to show: no markup, no control characters."""
-    return escape(printable(text))
+    r"""Text from a user, safe to show: no markup, no control characters.
+
+    Rich's own `escape` loses a backslash before a bracket that begins no tag. Those at the end are doubled for the tag
+    that may follow.
+
+    >>> plain("[red]"), plain("a[1]"), plain("C:\\[1]")
+    ('\\[red]', 'a[1]', 'C:\\\\[1]')
+    """
+    text = printable(text)
+
+    def escaped(found: re.Match[str]) -> str:
+        backslashes = found[1]
+        if _TAG.match(text, found.end(1)):
+            return f"{backslashes * 2}\\["
+        return f"{backslashes}\\[" if backslashes else "["
+
+    return _BRACKET.sub(escaped, text) + "\\" * (len(text) - len(text.rstrip("\\")))
 
 
 def _short_runs(runs: Iterable[str]) -> dict[str, str]:
