@@ -74,7 +74,6 @@ def test_those_who_gained_and_lost_most_are_named() -> None:
     shown = [line.split("│")[1].strip() for line in rows[:5]]
     assert shown[0] == "1: red [bold]shoes[/]"
     assert shown[-1].startswith("2: hats hats")
-    assert shown[-1].endswith("…")
     assert len(shown) == 5
     assert not any(line.startswith("3 ") for line in shown)  # neither gained nor lost
 

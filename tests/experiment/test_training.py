@@ -233,7 +233,9 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path: Path) -> None:
                 break
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
+    assert process.returncode == 130, err
+    assert "fliprank: interrupted: fit/model is the best so far" in err
+    assert f"to go on: fliprank {' '.join(arguments)} --restarts 9 --resume" in err
     assert "Traceback" not in err
     told = json.loads((tmp_path / "fit" / "result.json").read_text())
     assert told["settings"]["stopped"] == "interrupted"

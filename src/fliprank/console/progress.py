@@ -62,7 +62,8 @@ class _State:
 
     def fit(self, what: str, done: int, total: int, epoch: Epoch | None) -> None:
         """A fit of several tells of itself; fits run side by side, so their numbers come in any order."""
-        if self.compiling or total != self.total or (done <= 1 < self.done):
+        again = done <= 1 < total == self.done + 1  # all but the last were under way: this is the first of others
+        if self.compiling or total != self.total or again:
             self.done, self.since = 0, time.monotonic()
         under_way = int(epoch is not None)
         self.what, self.total, self.done = what, total, max(self.done, done - under_way)
@@ -165,13 +166,15 @@ class _Pace:
         self.seconds = chain(PACE, count(2 * PACE[-1], PACE[-1]))
         self.began: float | None = None
         self.due = 0.0
+        self.least = 0.2
+        """Seconds that a piece of work has before it is told of."""
 
     def wait(self, ended: threading.Event) -> bool:
         """Wait until a line is due; False if the work ended before."""
         if self.began is None:
             self.began = time.monotonic()
             self.due = self.began + next(self.seconds)
-        if ended.wait(max(0.2, self.due - time.monotonic())):
+        if ended.wait(max(self.least, self.due - time.monotonic())):
             return False
         while self.due <= time.monotonic():
             self.due = self.began + next(self.seconds)

@@ -96,8 +96,8 @@ def write_fit(folder: Path, fit: Fit, name: str = "model") -> None:
         file.write(text.getvalue().encode())
 
 
-def json_text(content: Mapping[str, Any]) -> str:
-    """Pretty JSON, with null for what is not a number."""
+def json_text(content: Mapping[str, Any], indent: int | None = 2) -> str:
+    """JSON, with null for what is not a number."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, Mapping):
@@ -106,7 +106,7 @@ def json_text(content: Mapping[str, Any]) -> str:
             return [plain(item) for item in value]
         return None if isinstance(value, float) and not math.isfinite(value) else value
 
-    return json.dumps(plain(content), indent=2)
+    return json.dumps(plain(content), indent=indent)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

@@ -5,7 +5,6 @@ Colours are Okabe and Ito's, which colour-blind people tell apart, and viridis f
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ import numpy as np
 from fliprank.arrays import Floats
 from fliprank.data.files import StrPath, atomic_write
 from fliprank.errors import MissingExtraError, UsageError
+from fliprank.experiment.fit_folder import json_text
 from fliprank.landscape.step_function import Plateau, StepFunction
 from fliprank.report.contours import contours, levels_of
 
@@ -59,7 +59,7 @@ def write_chart(chart: Any, path: StrPath, scale: float = 2.0) -> None:
     altair()
     import vl_convert
 
-    name, spec = str(path), _drawable(json.dumps(chart.to_dict()))
+    name, spec = str(path), _drawable(json_text(chart.to_dict(), indent=None))
     if name.endswith(".svg"):
         data = _renumbered(_LONG.sub(_rounded, vl_convert.vegalite_to_svg(spec))).encode()
     elif name.endswith(".png"):
