@@ -10,6 +10,7 @@ from rich.console import Console
 
 from fliprank.cli.result_tables import tuning_tables
 from fliprank.console import fit_progress
+from fliprank.console.output import draw
 from fliprank.data.builtin import collection
 from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.experiment.jobs import tune_and_write
@@ -28,9 +29,8 @@ def demo() -> None:
         task = task_of_documents(index, source, source / "qrels" / "train.tsv", source / "qrels" / "test.tsv")
         task = task.read_from(docs=source)
         result = tune_and_write(BM25F(), task, Path(name), fit_progress, measure=DEFAULT_MEASURE)
-    screen = Console(record=True, width=110, file=io.StringIO())
-    for thing in tuning_tables(result):
-        screen.print(thing)
+    screen = Console(record=True, width=100, file=io.StringIO(), highlight=False, emoji=False)
+    draw(screen, *tuning_tables(result))
     screen.save_svg(str(HERE / "demo.svg"), title="fliprank demo")
 
 

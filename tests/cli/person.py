@@ -15,8 +15,7 @@ from typing import NamedTuple
 import pexpect
 import pyte
 
-from fliprank.cli import main
-from fliprank.cli.interrupts import interruption
+from fliprank.cli import run
 
 LONG = 600
 """Seconds after which a command that says nothing is given up; no test waits for it."""
@@ -32,19 +31,11 @@ class Said(NamedTuple):
 
 def call(*arguments: str | Path, folder: Path | None = None) -> Said:
     """Run a command in this process, as from a pipe."""
-    out, err, before = io.StringIO(), io.StringIO(), sys.argv
-    code: int | str | None = 0
+    out, err = io.StringIO(), io.StringIO()
     here = contextlib.chdir(folder) if folder is not None else contextlib.nullcontext()
     with here, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        sys.argv = ["fliprank", *map(str, arguments)]
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code
-        finally:
-            sys.argv = before
-            interruption.happened = False
-    return Said(int(code or 0), out.getvalue(), err.getvalue())
+        code = run([str(each) for each in arguments])
+    return Said(code, out.getvalue(), err.getvalue())
 
 
 class Terminal:

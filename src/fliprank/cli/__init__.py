@@ -33,7 +33,7 @@ from fliprank.cli.every_command import furnish, tell_error
 from fliprank.cli.interrupts import INTERRUPTED, interruption
 from fliprank.errors import FliprankError, UsageError, printable
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "run"]
 
 CommandError: type[typer.BadParameter] = next(
     kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
@@ -42,26 +42,30 @@ CommandError: type[typer.BadParameter] = next(
 
 
 def main() -> None:
-    """Run the command line; our own errors become one line and an exit code, warnings one line."""
-    warnings.formatwarning = lambda message, *_, **__: printable(f"fliprank: {message}") + "\n"
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what an encoding does not have is shown by its number
-            stream.reconfigure(errors="backslashreplace")
-    arguments = sys.argv[1:]
-    interruption.begin(arguments)
-    with interruption.watched():
-        try:
-            code = _run(arguments)
-        except KeyboardInterrupt:  # before a command began, or after it ended
-            code = INTERRUPTED
-    _drop_output()
+    """Run the command line and end the process with its exit code."""
+    code = run(sys.argv[1:])
     if interruption.happened:  # without waiting for threads and libraries to be taken down
         os._exit(code)
     sys.exit(code)
 
 
-def _run(arguments: list[str]) -> int:
-    """The exit code of a command."""
+def run(arguments: list[str]) -> int:
+    """The exit code of a command; our own errors become one line and an exit code, warnings one line."""
+    warnings.formatwarning = lambda message, *_, **__: printable(f"fliprank: {message}") + "\n"
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what an encoding does not have is shown by its number
+            stream.reconfigure(errors="backslashreplace")
+    interruption.begin(arguments)
+    with interruption.watched():
+        try:
+            code = _code_of(arguments)
+        except KeyboardInterrupt:  # before a command began, or after it ended
+            code = INTERRUPTED
+    _drop_output()
+    return code
+
+
+def _code_of(arguments: list[str]) -> int:
     as_json = "--json" in arguments
     try:
         return int(furnish(app)(arguments, prog_name="fliprank", standalone_mode=False) or 0)

@@ -18,7 +18,7 @@ from rich.table import Table
 from fliprank.console.fitting import fitted, narrow, plain_lines, shortened
 from fliprank.errors import printable
 
-__all__ = ["Output", "answer", "output", "result", "show", "written"]
+__all__ = ["Output", "answer", "draw", "output", "result", "show", "written"]
 
 PLAIN = str.maketrans({"…": "...", "µ": "u"})
 """What stands for signs that an encoding other than Unicode may not have."""
@@ -79,7 +79,12 @@ def _print(*things: Table | str) -> None:
         ]
         sys.stdout.write("".join(f"{_encodable(line)}\n" for line in lines))
         return
-    console, left_out = Console(highlight=False, emoji=False), dict[str, None]()
+    draw(Console(highlight=False, emoji=False), *things)
+
+
+def draw(console: Console, *things: Table | str) -> None:
+    """Tables and lines on a terminal, as wide as it is."""
+    left_out = dict[str, None]()
     for thing in things:
         if isinstance(thing, str):
             text = shortened(thing) if narrow(console.width) else thing
