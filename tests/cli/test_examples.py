@@ -29,17 +29,23 @@ QUICKLY = {
 """What makes an example quick; all that it says is still read. Parts of papers have tests of their own."""
 
 
-def commands(group: typer.Typer, before: str = "") -> Iterator[tuple[str, str]]:
-    """Each command with the text that ends its help."""
+def commands(group: typer.Typer, before: str = "") -> Iterator[str]:
+    """The names of all commands."""
     for command in group.registered_commands:
         assert command.callback is not None
-        yield f"{before}{command.name or command.callback.__name__}", command.epilog or ""
+        yield f"{before}{command.name or command.callback.__name__}"
     for each in group.registered_groups:
         assert each.typer_instance is not None
         yield from commands(each.typer_instance, f"{before}{each.name} ")
 
 
-EPILOGS = dict(commands(app))
+def shown_help(name: str) -> str:
+    """What a person reads after the options of a command."""
+    told = call(*name.split(), "--help").out
+    return told[told.index("Show this message and exit.") :]
+
+
+HELP = {name: shown_help(name) for name in commands(app)}
 
 
 def command_lines(text: str) -> Iterator[str]:
@@ -51,7 +57,7 @@ def command_lines(text: str) -> Iterator[str]:
 EXAMPLES = sorted(
     {
         line.partition(" # ")[0].strip()
-        for text in (*EPILOGS.values(), *(page.read_text() for page in PAGES))
+        for text in (*HELP.values(), *(page.read_text() for page in PAGES))
         for line in command_lines(text)
     }
 )
@@ -81,14 +87,14 @@ def test_an_example_runs(line: str, sandbox: Path, tmp_path: Path) -> None:
 
 def test_the_examples_are_found() -> None:
     assert len(EXAMPLES) > 50
-    assert all("Example" in text for text in EPILOGS.values())
-    assert {name for name, text in EPILOGS.items() if not list(command_lines(text))} == set()
+    assert all("Example" in text for text in HELP.values())
+    assert {name for name, text in HELP.items() if not list(command_lines(text))} == set()
 
 
 def toml_blocks() -> Iterator[str]:
     for page in PAGES:
         yield from re.findall(r"^```toml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
-    for text in EPILOGS.values():
+    for text in HELP.values():
         if "TOML" in text:
             block = text[text.index("TOML") :].partition("\n")[2]
             yield "\n".join(line.strip() for line in block.splitlines() if re.match(r"\s+[\w\"\[]", line))

@@ -140,7 +140,7 @@ def test_a_shop_tunes_its_search(shop: Path, tmp_path: Path, columns: int) -> No
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_someone_learns_to_rank_stops_in_the_middle_and_goes_on(rows: Path, tmp_path: Path, columns: int) -> None:
     files = f"{rows / 'train.txt'} --valid {rows / 'vali.txt'} --test {rows / 'test.txt'}"
-    command = f"fliprank train {files} --model network --hidden 10 --restarts 2 --out fit"
+    command = f"fliprank train {files} --model network --hidden 10 --restarts 1 --out fit"
     with Terminal(command, columns, tmp_path) as first:
         first.wait_for_file(tmp_path, "fit/checkpoint/*.checkpoint")
         first.press_ctrl_c()

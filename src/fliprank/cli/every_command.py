@@ -14,7 +14,9 @@ from functools import wraps
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
+from fliprank.cli.help_pages import ExampleCommand
 from fliprank.cli.interrupts import INTERRUPTED, interruption
 from fliprank.errors import FliprankError, InputError, printable
 
@@ -31,6 +33,7 @@ def furnish(app: typer.Typer) -> typer.Typer:
     for command in app.registered_commands:
         if command.callback is not None and not hasattr(command.callback, "furnished"):
             command.callback = _furnished(command.callback)
+            command.cls = ExampleCommand if command.cls is TyperCommand else command.cls
     for group in app.registered_groups:
         if group.typer_instance is not None:
             furnish(group.typer_instance)

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
-from typer.core import TyperCommand
 
 from fliprank.cli.documents import Anchors, Docs, Fields, IndexOptions, Links, NFeatures, Stemmer, Stopwords
+from fliprank.cli.help_pages import ExampleCommand
 from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.errors import UsageError
 
@@ -76,7 +76,7 @@ def with_options(command: Callable[..., R]) -> Callable[..., R]:
     return spread
 
 
-class ListingCommand(TyperCommand):
+class ListingCommand(ExampleCommand):
     """A command whose help ends with the models, methods, objectives and measures that are registered."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:

@@ -34,11 +34,8 @@ Examples:
 Parameters may also be arranged in a TOML file (--parameters FILE):
 
   start = { "title.w" = 2.0 }
-
   bounds = { "title.w" = [0.0, 10.0] }
-
   fix = { k = 1.2 }
-
   share = { b = ["title.b", "body.b"] }
 
 Afterwards: OUT/result.json (figures), OUT/model (for `fliprank rank`: the tuned function where it is proven better,
