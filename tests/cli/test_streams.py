@@ -46,9 +46,21 @@ def test_any_encoding_of_a_terminal_will_do(files: Path, encoding: str, columns:
     assert "[red]gr" in told
 
 
-@pytest.mark.parametrize("closed", ["2>&-", ">&-", ">&- 2>&-", "| head -1", "2>&1 | head -1", "| true"])
-@pytest.mark.parametrize("options", ["", "--json", "--csv", "--help"])
-def test_closed_streams_and_readers_that_leave_are_no_traceback(files: Path, closed: str, options: str) -> None:
+@pytest.mark.parametrize(
+    ("options", "closed"),
+    [
+        ("", "2>&-"),
+        ("", ">&-"),
+        ("--csv", ">&-"),
+        ("--json", ">&- 2>&-"),
+        ("", "| head -1"),
+        ("--csv", "| head -1"),
+        ("", "2>&1 | head -1"),
+        ("--json", "| true"),
+        ("--help", "| true"),
+    ],
+)
+def test_closed_streams_and_readers_that_leave_are_no_traceback(files: Path, options: str, closed: str) -> None:
     line = f'"$@" evaluate qrels a.run b.run -q {options} {closed}'
     done = subprocess.run(["sh", "-c", line, "sh", *COMMAND], capture_output=True, text=True, cwd=files, check=False)
     assert "Traceback" not in done.stderr + done.stdout
