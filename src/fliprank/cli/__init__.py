@@ -77,7 +77,7 @@ def _code_of(arguments: list[str]) -> int:
         return 1
     except OSError as error:  # a full disk, a folder that can't be written to
         where = "" if error.filename is None else f"{error.filename}: "
-        tell_error(OSError(f"{where}{error.strerror or error}"), 1, as_json and _drop_output())
+        tell_error(OSError(f"{where}{error.strerror or error}"), 1, as_json)
         return 1
     except CommandError as error:
         if as_json:
@@ -87,17 +87,11 @@ def _code_of(arguments: list[str]) -> int:
         return int(error.exit_code)
 
 
-def _drop_output() -> bool:
-    """Write what is left, and let go of what can't be written: Python would try again at its end, and complain.
-
-    Returns whether all could be written.
-    """
-    good = True
+def _drop_output() -> None:
+    """Write what is left, and let go of what can't be written: Python would try again at its end, and complain."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:
                 stream.flush()
         except (OSError, ValueError):
-            good = False
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    return good

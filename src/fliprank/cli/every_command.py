@@ -10,6 +10,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
 
@@ -98,15 +99,17 @@ interruption.end = _tell_interruption
 
 
 def tell_error(error: Exception, code: int, as_json: bool) -> None:
-    """One line on standard error, or one JSON document on standard output."""
-    if not as_json:
-        typer.echo(printable(f"fliprank: {error}"), err=True)
-        return
+    """One line on standard error; for a program one document on standard output, if that can be written to."""
     told: dict[str, Any] = {"error": printable(str(error)), "exit_code": code}
     if isinstance(error, InputError):
         where = {"path": error.path, "line": error.line, "query": error.query, "hint": error.hint}
         told |= {name: value for name, value in where.items() if value is not None}
-    print_json(told)
+    if as_json:
+        with suppress(OSError):
+            print_json(told)
+            return
+    with suppress(OSError):
+        typer.echo(printable(f"fliprank: {error}"), err=True)
 
 
 def print_json(content: dict[str, Any]) -> None:
