@@ -10,10 +10,16 @@ from pathlib import Path
 import numpy as np
 
 import fliprank as fr
+from fliprank.cli import run
 from fliprank.data.builtin import collection
 
 TOPICS = ("shoes", "hats", "scarves", "bags", "gloves", "coats", "belts", "socks")
 COLOURS = ("red", "blue", "green", "white", "black")
+
+
+TUNED = {"--docs": "docs.jsonl", "--queries": "queries.tsv", "--qrels": "qrels.txt", "--out": "tuned"}
+TUNING = ["--method", "lbfgs", "--set", "epochs=2", "--folds", "2", "--no-curve", "--quiet"]
+"""How the folder `tuned` was made."""
 
 
 def make_sandbox(folder: Path) -> Path:
@@ -48,8 +54,11 @@ def _text(folder: Path) -> None:
     lines = (f"{texts[qid]},{docid},{label}\n" for qid, docid, label in judged)
     (folder / "judgements.csv").write_text("query,docid,rating\n" + "".join(lines))
     (folder / "links.tsv").write_text("d1\tred boots\nd2\tblue boots\n")
-    for name, shift in (("bm25.run", 1), ("tuned.run", 0)):
-        ranked = ((q, (q + shift + rank) % 40, rank) for q in range(30) for rank in range(5))
+    for name, shift in (("bm25.run", 1), ("tuned.run", 0), ("dense.run", 2)):
+        ranked = [(q, (q + shift + rank) % 40, rank) for q in range(40) for rank in range(5)]
+        hits = {f"q{q}": [{"_id": f"d{d}", "_score": 5.0 - r} for p, d, r in ranked if p == q] for q in range(40)}
+        by_text = {texts[qid].replace(" ", "_"): {"hits": {"hits": found}} for qid, found in hits.items()}
+        (folder / name.replace(".run", ".json")).write_text(json.dumps(by_text))
         (folder / name).write_text("".join(f"q{q} Q0 d{d} {rank + 1} {5 - rank} x\n" for q, d, rank in ranked))
     shutil.copytree(collection(), folder / "scifact")
 
@@ -100,12 +109,14 @@ def _models(folder: Path) -> None:
     for name in ("fit", "ranker"):
         write_fit(folder / name, fit)
     bm25f = fr.BM25F().prepared(terms, 0)
-    for name, weight in (("before", 1.0), ("after", 2.0), ("tuned", 1.0)):
+    for name, weight in (("before", 1.0), ("after", 2.0), ("old", 1.0), ("new", 2.0)):
         values = bm25f.params.values.copy()
         values[bm25f.params.names.index("title.w")] = weight
         bm25f.at(bm25f.params.at(values)).save(folder / name / "model")
     fr.BM25().prepared(terms, 0).save(folder / "tuned-bm25" / "model")
-    fr.Index.build(folder / "docs.jsonl", folder / "tuned" / "documents-x.index")
+    given = {name: str(folder / file) for name, file in TUNED.items()}
+    code = run(["tune", *(part for pair in given.items() for part in pair), *TUNING])
+    assert code == 0
 
 
 def write_fit(folder: Path, fit: fr.Fit) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.documents import Anchors, Docs, Fields, IndexOptions, Links, Stemmer, Stopwords, index_in
+from fliprank.cli.help_pages import ExampleCommand
 from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ Examples:
 
   fliprank diff --models old/model new/model --docs docs.jsonl --queries queries.tsv --qrels qrels.txt
 
-  fliprank diff rows.jsonl --models old/model new/model --format csv --out moved.csv
+  fliprank diff train.jsonl --models old/model new/model --format csv --out moved.csv
 
 Without judgements the queries whose lists moved most come first. A flip is two documents that swap; what flips are
 worth adds up to the change of the measure. Why a document moved is told where both lists come from models whose score
@@ -48,7 +49,7 @@ spread of the query's scores.
 """
 
 
-@app.command(epilog=DIFF_EXAMPLES)
+@app.command(epilog=DIFF_EXAMPLES, cls=ExampleCommand, short_help="What moved between two rankings, and why.")
 def diff(
     given: Annotated[
         list[Path] | None,
@@ -100,16 +101,18 @@ def diff(
         from fliprank.experiment.diff import diff as diff_of
 
         found = diff_of(before, after, qrels, docs=docs, queries=queries, **known)
+        if console.output.json:
+            console.result(**found.to_dict(None if query is None else [found[query]]))
         kind = form or _by_name(out)
-        text = _written(found, kind, query, most)
+        text = "" if console.output.json and out is None else _written(found, kind, query, most)
     if out is None:
-        typer.echo(text, nl=False) if kind is not Format.text else console.show(*text.splitlines())
+        typer.echo(text, nl=False) if kind is not Format.text else console.answer(*text.splitlines())
         return
     from fliprank.data.files import atomic_write
 
     with atomic_write(out) as file:
         file.write(text.encode())
-    typer.echo(f"written: {out}")
+    console.written(out)
 
 
 def _sides(

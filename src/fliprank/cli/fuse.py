@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fliprank.cli.app import app
+from fliprank.cli.help_pages import ExampleCommand
 from fliprank.cli.options import method_settings
 from fliprank.cli.outputs import out_folder
 from fliprank.defaults import DEFAULT_MEASURE
@@ -27,9 +28,9 @@ Examples:
 
   fliprank fuse --qrels qrels.txt --run bm25.run --run dense.run --out fused
 
-  fliprank fuse --qrels judgements.csv --run text=bm25.json --run vectors=dense.json --engine elasticsearch-linear
+  fliprank fuse --qrels judgements.csv --run text=bm25.json --run vectors=dense.json --engine vespa
 
-  fliprank fuse --qrels train.txt --test test.txt --run bm25.run --run dense.run --engine opensearch --depth 100
+  fliprank fuse --qrels train.qrels --test test.qrels --run bm25.run --run dense.run --engine opensearch --depth 100
 
 Lists are TREC runs, tables (CSV, TSV, Parquet: query, docid, score) or JSON responses of an engine; see docs/files.md.
 
@@ -42,7 +43,7 @@ SHOWN = 5
 """Documents to judge that are shown; all are in the file."""
 
 
-@app.command(epilog=FUSE_EXAMPLES)
+@app.command(epilog=FUSE_EXAMPLES, cls=ExampleCommand, short_help="Weights of several ranked lists from judgements.")
 def fuse(
     qrels: Annotated[Path, typer.Option(help="Judgements: TREC or BEIR qrels, CSV, or OpenSearch's JSON.")],
     run: Annotated[list[str], typer.Option(help="A list, FILE or NAME=FILE; at least twice, text before vectors.")],
@@ -89,7 +90,9 @@ def fuse(
     taken = found.model if result.adopted else found.baselines[found.kept]
     with atomic_write(folder / "settings.txt") as file:
         file.write((fusion_settings(taken) + "\n").encode())
-    console.show(*_tables(found, result), *_draw(found, folder), f"written: {folder / 'result.json'}")
+    console.result(**result.content(), **found.content())
+    console.show(*_tables(found, result), *_draw(found, folder))
+    console.written(folder / "result.json")
 
 
 def _lists(given: list[str]) -> dict[str, Any]:

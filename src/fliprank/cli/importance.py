@@ -11,6 +11,7 @@ import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.documents import read_rows
+from fliprank.cli.help_pages import ExampleCommand
 from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.errors import UsageError
 
@@ -48,7 +49,7 @@ Give queries that the model was not trained on: on its own it seems to need what
 """
 
 
-@app.command(epilog=IMPORTANCE_EXAMPLES)
+@app.command(epilog=IMPORTANCE_EXAMPLES, cls=ExampleCommand, short_help="What a model loses without each feature.")
 def importance(
     model: Annotated[Path, typer.Argument(help="What `fliprank train` or `tune` wrote: its folder, or the model's.")],
     data: Annotated[
@@ -72,13 +73,10 @@ def importance(
     permutations: Annotated[
         int, typer.Option(min=99, help="How many sign flips the randomisation tests draw.")
     ] = 20_000,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for a program.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV for a program.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
 ) -> None:
     """Say what a model loses without each of its features, fields or parameters."""
-    if as_json and as_csv:
-        raise UsageError("choose one of --json and --csv")
     from fliprank import console
     from fliprank.experiment import importance as experiment
     from fliprank.models import load_model
@@ -91,10 +89,10 @@ def importance(
             known, rows, measure, of=kinds, features=feature, how=how.value, confidence=confidence,
             permutations=permutations, seed=seed,
         )  # fmt: skip
-    if as_json:
-        import json
-
-        typer.echo(json.dumps(found.content(), indent=2))
+    console.result(**found.content())
+    if console.output.json:
+        if as_csv:
+            raise UsageError("choose one of --json and --csv")
     elif as_csv:
         _print_csv(found)
     else:
@@ -123,8 +121,8 @@ def _show(found: Importance, top: int, confidence: float) -> None:
         interval, counts = f"{row.low:+.4f} to {row.high:+.4f}", f"{row.worse}/{row.better}"
         figures = (f"{row.drop:+.4f}", interval, p_value(row.p), p_value(row.p_holm), counts, f"{row.weight:+.3f}")
         table.add_row(console.plain(row.name), row.kind, *figures)
-    console.show(table)
+    console.answer(table)
     if len(found.rows) > top:
-        console.show(f"{len(found.rows) - top} more, which are worth less: --top, --csv or --json shows them.")
-    console.show("p: randomisation test; Holm corrects it for all rows. worse/better: queries without it.")
-    console.show("weight: its part in the spread of scores within queries; below 0, larger values mean lower scores.")
+        console.answer(f"{len(found.rows) - top} more, which are worth less: --top, --csv or --json shows them.")
+    console.answer("p: randomisation test; Holm corrects it for all rows. worse/better: queries without it.")
+    console.answer("weight: its part in the spread of scores within queries; below 0, larger values mean lower scores.")
