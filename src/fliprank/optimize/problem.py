@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,6 +61,15 @@ class Place:
     values: Floats
     scores: tuple[Floats, ...]
     measure: float
+
+
+class _Forward(NamedTuple):
+    """The objective's value, and what its gradient is made of: how many queries have scores in units of a spread."""
+
+    value: float
+    work: list[Evaluation]
+    spread: float
+    counted: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,28 +164,37 @@ class Problem:
         parts = list(self.shards) if queries is None else self._parts(queries)
         return self._value_and_grad(parts, values, progress)
 
+    def value(self, values: Floats) -> float:
+        """The cost alone: it spares the way back through the model, which takes as long as the way there."""
+        return self._sign * self._forward(list(self.shards), values, 1.0).value
+
     def _value_and_grad(self, parts: list[Shard], values: Floats, progress: float) -> tuple[float, Floats]:
+        found = self._forward(parts, values, progress)
+        if found.counted:
+            along = sum(each.along_scores() for each in found.work)
+            for each in found.work:
+                each.in_units(along, found.spread, found.counted)
+        gradient = np.sum([each.pull() for each in found.work], axis=0)
+        return self._sign * found.value, self._sign * gradient
+
+    @property
+    def _sign(self) -> float:
+        return -1.0 if self._objective().maximise else 1.0
+
+    def _forward(self, parts: list[Shard], values: Floats, progress: float) -> _Forward:
         objective = self._objective()
         self.scored.add(sum(len(part.rows) for part in parts))
-        model, sign = self.at(values), -1.0 if objective.maximise else 1.0
+        model = self.at(values)
         total = sum(part.rows.queries for part in parts)
         work = [Evaluation(part, model, (part.objective or objective).at(progress)) for part in parts]
         shares = [part.rows.queries / total for part in parts]
-        penalty = 0.0
         if not self.spread:
-            value = sum(each.evaluate(share) for each, share in zip(work, shares, strict=True))
-        else:
-            spreads = [each.spread() for each in work]
-            counted = sum(each.queries for each in spreads)
-            spread = sum(each.total for each in spreads) / counted if counted else 1.0
-            value = sum(each.evaluate(share, spread) for each, share in zip(work, shares, strict=True))
-            penalty = 0.0 if counted else NO_ORDER
-            if counted:
-                along = sum(each.along_scores() for each in work)
-                for each in work:
-                    each.in_units(along, spread, counted)
-        gradient = np.sum([each.pull() for each in work], axis=0)
-        return sign * value + penalty, sign * gradient
+            return _Forward(sum(each.evaluate(share) for each, share in zip(work, shares, strict=True)), work, 1.0, 0)
+        spreads = [each.spread() for each in work]
+        counted = sum(each.queries for each in spreads)
+        spread = sum(each.total for each in spreads) / counted if counted else 1.0
+        value = sum(each.evaluate(share, spread) for each, share in zip(work, shares, strict=True))
+        return _Forward(value + (0.0 if counted else self._sign * NO_ORDER), work, spread, counted)
 
     def _objective(self) -> Objective:
         if self.objective is None:

@@ -61,29 +61,24 @@ class Metzler2007(Method):
         assert isinstance(problem.objective, RankNet)
         summed = problem.with_objective(replace(problem.objective, normalise="none"))
 
-        def cost(values: Floats) -> tuple[float, Floats]:
-            mean, gradient = summed.value_and_grad(values)
-            return mean * problem.queries, gradient * problem.queries
-
         values = recorder.begin(values=problem.params.free_values)["values"]
-        if not recorder.trail and not recorder.epoch(values, cost(values)[0]):
+        if not recorder.trail and not recorder.epoch(values, _cost(summed, values)):
             return
         while len(recorder.trail) <= self.epochs:
             before = found = recorder.trail[-1].objective
             for slot in range(len(values)):
-                values, found = self._along(problem, cost, values, found, slot)
+                values, found = self._along(summed, values, found, slot)
             if not recorder.epoch(values, found):
                 return
             if before - found <= self.tolerance * abs(before):
                 recorder.stopped = "converged"
                 return
 
-    def _along(self, problem: Problem, cost: object, values: Floats, found: float, slot: int) -> tuple[Floats, float]:
+    def _along(self, summed: Problem, values: Floats, found: float, slot: int) -> tuple[Floats, float]:
         """(values, cost) after the search along one parameter."""
         from scipy.optimize import minimize_scalar
 
-        assert callable(cost)
-        params, downwards = problem.params, -float(cost(values)[1][slot])
+        params, downwards = summed.params, -summed.queries * float(summed.value_and_grad(values)[1][slot])
         bound = params.free_upper[slot] if downwards > 0 else params.free_lower[slot]
         # A line without an end is searched piece by piece: the width is that of where the parameter is now.
         width = widths_of(params.with_free(values), 1.0)[slot]
@@ -97,7 +92,14 @@ class Metzler2007(Method):
             return out
 
         options = {"maxiter": self.samples, "xatol": 1e-4 * room}
-        result = minimize_scalar(lambda x: cost(moved(x))[0], bounds=(0.0, room), method="bounded", options=options)
-        tried = [(float(result.fun), float(result.x)), (float(cost(moved(room))[0]), room)]
+        result = minimize_scalar(
+            lambda x: _cost(summed, moved(x)), bounds=(0.0, room), method="bounded", options=options
+        )
+        tried = [(float(result.fun), float(result.x)), (_cost(summed, moved(room)), room)]
         least, x = min(tried)
         return (moved(x), least) if least < found - ROUNDING * abs(found) else (values, found)
+
+
+def _cost(summed: Problem, values: Floats) -> float:
+    """The sum over queries."""
+    return summed.value(values) * summed.queries
