@@ -35,6 +35,7 @@ def kept(setting: Setting, what: str, make: Callable[[], Any]) -> Any:
         pass
     setting.say(what)
     text = json.dumps({"what": what, "result": make()})
+    path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:
         file.write(text.encode())
     return json.loads(text)["result"]

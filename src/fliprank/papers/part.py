@@ -37,11 +37,18 @@ class Setting:
     """Folder for checkpoints of long work: a killed run goes on from here."""
     seed: int = 0
     progress: Callable[[str], None] | None = None
+    shared_fits: Path | None = None
+    """Where all parts of a paper keep their fits; without it, each part has its own."""
 
     @property
     def shared(self) -> Path:
         """A folder for what several parts of a paper need, for the same version, size, seed and data."""
         return self.cache.parent.parent / "shared" / self.cache.name
+
+    @property
+    def fits(self) -> Path:
+        """A folder for fits that several parts of a paper make: each is named for all that it depends on."""
+        return self.cache / "fits" if self.shared_fits is None else self.shared_fits
 
     def say(self, what: str) -> None:
         """Tell the person who waits what is being done."""

@@ -48,9 +48,9 @@ def reproduce(
         return False
     key = blake2b(repr(made_of).encode(), digest_size=6).hexdigest()
     cache = Path(out) / ".cache" / part.paper / part.name / key
-    setting = Setting(quick, paths, cache, seed, progress)
+    setting = Setting(quick, paths, cache, seed, progress, Path(out) / ".cache" / part.paper / "fits" / __version__)
     if force:
-        for place in (cache, setting.shared):
+        for place in (cache, setting.shared, setting.fits):
             shutil.rmtree(place, ignore_errors=True)
     cache.mkdir(parents=True, exist_ok=True)
     finding: Finding = part.run(setting)

@@ -10,7 +10,7 @@ from fliprank.arrays import Floats
 from fliprank.papers.part import Finding, Setting, part
 from fliprank.papers.rules import Claims, larger
 from fliprank.papers.taylor2008.corpora import corpus
-from fliprank.papers.taylor2008.fits import G10, fit_once, settings_of
+from fliprank.papers.taylor2008.fits import G10, fit_once, make_runs, settings_of
 
 RATES = tuple(10.0**-k for k in range(1, 8))
 SIGMAS = tuple(10.0**-k for k in range(5))
@@ -23,6 +23,8 @@ def section45(setting: Setting) -> Finding:
     fold = data.folds[0]
     rates, sigmas = (RATES[::3], SIGMAS[:2]) if setting.quick else (RATES, SIGMAS)
     valid, test = dict[tuple[float, float], float](), dict[tuple[float, float], Floats]()
+    trials = [(0, f"softrank(sigma={sigma:g})", rate) for rate, sigma in product(rates, sigmas)]
+    make_runs(setting, data, data.model, trials, G10)
     for rate, sigma in product(rates, sigmas):
         setting.say(f"sigma {sigma:g} at the rate {rate:g}")
         fit = fit_once(setting, data.model, fold.train, fold.valid, f"softrank(sigma={sigma:g})", rate)
