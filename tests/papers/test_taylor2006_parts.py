@@ -18,6 +18,7 @@ from fliprank.papers.taylor2006.collections import MEASURE, WEAK, Collection, ge
 from fliprank.papers.taylor2006.cost import _verdict
 from fliprank.papers.taylor2006.curves import few_and_many
 from fliprank.papers.taylor2006.rankers import (
+    LineFew,
     LineRest,
     Precooked,
     curves,
@@ -53,7 +54,7 @@ def test_the_rankers_have_2_9_and_375_parameters_and_start_as_the_paper_says() -
     rows = fr.generate(3, documents=20, weak=WEAK - 1, seed=1).rows
     data = Collection("it", rows, rows, ("anchor", "url", "title", "body"), 0.3, WEAK)
     assert [parameters(data, model) for model in (data.two, data.nine, data.many)] == [2, 9, 375]
-    assert list(few_and_many(data)) == ["line search 9", "gradient descent 9", "gradient descent 375"]
+    assert list(few_and_many(Setting(True), data)) == ["line search 9", "gradient descent 9", "gradient descent 375"]
     two, nine = data.two.prepared(rows, 0).params, data.nine.prepared(rows, 0).params
     assert (two["k"], two["b"], two["pagerank.weight"]) == (1.0, 0.5, 0.3)
     assert {nine[name] for name in nine.free_names} == {1.0, 0.5, 0.3}
@@ -84,17 +85,20 @@ def test_a_real_collection_has_its_own_test_queries_and_all_features(tmp_path: P
     assert parameters(data, data.many) == 4 + 18
 
 
-def test_untuned_precooked_and_line_search_of_the_rest_hold_what_they_should(small: Collection) -> None:
+def test_untuned_precooked_and_line_search_of_the_rest_hold_what_they_should(small: Collection, tmp_path: Path) -> None:
+    setting = Setting(True, {}, tmp_path)
     rows, valid = halves(small)
     start = bm25f_of(small.nine.prepared(rows, 0), small)
     tuned = descent(small, small.many).fit(rows, valid, 3, MEASURE)
     cooked = line_search(small.nine).fit(rows, valid, 3, MEASURE)
     assert bm25f_of(tuned, small) != start
     assert bm25f_of(cooked, small) != start
-    for fitter, expected in ((untuned(small), start), (Precooked(small), bm25f_of(cooked, small))):
+    for fitter, expected in ((untuned(small), start), (Precooked(setting, small), bm25f_of(cooked, small))):
         model = fitter(rows, valid, 3) if isinstance(fitter, Precooked) else fitter.fit(rows, valid, 3, MEASURE)
         assert bm25f_of(model, small) == expected
         assert any(model.params[name] != 0 for name in model.params.names if name.startswith("w."))
+    again = LineFew(setting, small)(rows, valid, 3)  # read from what the precooked one left
+    assert np.array_equal(again.params.values, cooked.params.values)
     model = LineRest(small)(rows, valid, 3)
     assert bm25f_of(model, small) != start
     assert any(model.params[name] != 0 for name in model.params.names if name.startswith("w."))
@@ -137,7 +141,7 @@ def test_gains_of_table_1_are_differences_of_test_means(tmp_path: Path) -> None:
     setting = Setting(True, {}, tmp_path)
     found = PARTS["taylor2006", "table1"].run(setting)
     data = generated(setting)
-    curve = curves(setting, data, few_and_many(data))
+    curve = curves(setting, data, few_and_many(setting, data))
     by_query = {name: curve.by_query(name) for name in curve.values}
     for row in found.rows:
         small, _, large = (by_query[row[0]][curve.sizes.index(size)] for size in (16, 23, 45))
@@ -148,9 +152,22 @@ def test_gains_of_table_1_are_differences_of_test_means(tmp_path: Path) -> None:
 def test_a_curve_is_the_same_when_drawn_again(tmp_path: Path) -> None:
     found = []
     for folder in ("one", "two"):
-        rankers._DRAWN.clear()
         found.append(PARTS["taylor2006", "table1"].run(Setting(True, {}, tmp_path / folder)))
     assert found[0].rows == found[1].rows
+
+
+def test_small_sizes_are_drawn_often_and_large_ones_once_from_the_same_order(
+    small: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rankers, "DRAWN_OFTEN", 20)
+    monkeypatch.setattr(rankers, "repeats_of", lambda _: 3)
+    way = {"it": descent(small, small.two)}
+    found = curves(Setting(True, {}, tmp_path), small, way, [16, 23])
+    whole = fr.learning_curve(way, small.rows, [16, 23], small.test, repeats=3, measure=MEASURE)
+    assert found.sizes == (16, 23)
+    assert np.array_equal(found.values["it"][0], whole.values["it"][0])
+    for repeat in range(3):
+        assert np.array_equal(found.values["it"][1, repeat], whole.values["it"][1, 0])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,16 @@ from fliprank.models.base import Model
 from fliprank.papers.part import Finding, Setting, part
 from fliprank.papers.rules import Claims, alike, interval, larger
 from fliprank.papers.taylor2006.collections import MEASURE, Collection, generated, real_features, web
-from fliprank.papers.taylor2006.rankers import LineRest, curves, descent, line_search, parameters, repeats_of
+from fliprank.papers.taylor2006.rankers import (
+    DRAWN_OFTEN,
+    LineFew,
+    LineRest,
+    curves,
+    descent,
+    line_search,
+    parameters,
+    repeats_of,
+)
 
 __all__ = ["COLUMNS", "at_size", "curve_figure", "curve_rows", "settings_of"]
 
@@ -51,11 +60,11 @@ def section41(setting: Setting) -> Finding:
     )
 
 
-def few_and_many(data: Collection) -> dict[str, Ranker | Fitter]:
+def few_and_many(setting: Setting, data: Collection) -> dict[str, Ranker | Fitter]:
     """The rankers of Figure 2, by the paper's names with the number of parameters that they have here."""
     few = parameters(data, data.nine)
     found: dict[str, Ranker | Fitter] = {
-        f"line search {few}": line_search(data.nine),
+        f"line search {few}": LineFew(setting, data),
         f"gradient descent {few}": descent(data, data.nine),
     }
     if data.weak:
@@ -75,8 +84,8 @@ def figure2(setting: Setting) -> Finding:
     shown, rows, claims = list[LearningCurve](), list[tuple[Any, ...]](), Claims()
     every = (generated(setting), web(setting), real_features(setting))
     for data in every:
-        curve = curves(setting, data, few_and_many(data))
-        _claims_of_figure2(claims, data, curve)
+        curve = curves(setting, data, few_and_many(setting, data))
+        _claims_of_figure2(claims, data, curve, list(few_and_many(setting, data)))
         rows += [_fixed_row(data, "at the start", _start(data.nine, data)), *curve_rows(data, curve)]
         rows += [] if data.best is None else [_fixed_row(data, "true utility", data.best)]
         shown.append(curve)
@@ -97,9 +106,9 @@ def figure2(setting: Setting) -> Finding:
     )
 
 
-def _claims_of_figure2(claims: Claims, data: Collection, curve: LearningCurve) -> None:
+def _claims_of_figure2(claims: Claims, data: Collection, curve: LearningCurve, names: list[str]) -> None:
     """What the paper says of these curves, size by size."""
-    line, gradient, *many = few_and_many(data)
+    line, gradient, *many = names
     start = _start(data.nine, data)
     for size in curve.sizes:
         at = {name: at_size(curve, name, size) for name in curve.values}
@@ -119,7 +128,7 @@ def _claims_of_figure2(claims: Claims, data: Collection, curve: LearningCurve) -
 def table1(setting: Setting) -> Finding:
     """NDCG at 64 training queries, and what 362 and 2,048 add to it (the curves are those of Figure 2)."""
     data, claims, rows = generated(setting), Claims(), list[tuple[Any, ...]]()
-    rankers = few_and_many(data)
+    rankers = few_and_many(setting, data)
     whole, largest = curves(setting, data, rankers), list(rankers)[-1]
     curve = whole.at((16, 23, 45) if setting.quick else (64, 362, 2048))
     first, *later = curve.sizes
@@ -174,7 +183,7 @@ def settings_of(setting: Setting, *data: Collection) -> dict[str, Any]:
     return {
         "measure": str(MEASURE),
         "seed": setting.seed,
-        "repeats": repeats_of(setting),
+        "repeats": {f"up to {DRAWN_OFTEN} queries": repeats_of(setting), "above": 1},
         "descent": "taylor2006 on ranknet, rated and sampled unrated documents",
         "line_search": "line, all documents",
         "data": {each.name: each.told() | {"sizes": each.sizes, "sample": each.sample} for each in data},

@@ -22,7 +22,7 @@ def figure3(setting: Setting) -> Finding:
     shown, rows, claims = list[LearningCurve](), list[tuple[Any, ...]](), Claims()
     every = (generated(setting), real_features(setting))
     for data in every:
-        curve = curves(setting, data, _rankers(data), data.sizes[::2])
+        curve = curves(setting, data, _rankers(setting, data), data.sizes[::2])
         rows += curve_rows(data, curve)
         shown.append(curve)
         for size in curve.sizes:
@@ -47,10 +47,10 @@ def figure3(setting: Setting) -> Finding:
     )
 
 
-def _rankers(data: Collection) -> dict[str, Any]:
+def _rankers(setting: Setting, data: Collection) -> dict[str, Any]:
     return {
         TUNED: descent(data, data.many),
-        PRECOOKED: Precooked(data),
+        PRECOOKED: Precooked(setting, data),
         UNTUNED: untuned(data),
         NONE: descent(data, fr.Linear()),
     }
