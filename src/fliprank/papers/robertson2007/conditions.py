@@ -5,6 +5,8 @@ Robertson & Zaragoza 2007, sections A.4 to A.6, and the third section's remark t
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,9 @@ __all__ = ["coinciding", "meetings", "twins"]
 
 MOST_PAIRS = 60
 """Pairs of unlike label of a query that goes into a plane."""
+
+FEATURES, DRAWS = (1, 2, 5, 10, 20), 10
+"""Numbers of features of which linear functions are made, and how often these are drawn."""
 
 JITTER = (0.0, 1e-9, 1e-6, 1e-3, 1e-1)
 """Sizes of the random part of a score, in standard deviations of scores within a query."""
@@ -108,17 +113,20 @@ def assumptions(setting: Setting) -> Finding:
     few = 40 if setting.quick else 1_000_000
     letor = some_queries(letor_folds(setting)[0].train.rows, few, setting.seed)
     web = some_queries(stanford_web(setting)["2014-train"], few, setting.seed)
-    cases: list[tuple[str, Candidates, Model]] = [
-        ("BM25, web pages", web, BM25().prepared(web, 0)),
-        ("linear, 46 features", letor, Linear().prepared(letor, 0)),
+    setting.say("BM25")
+    alike, unlike = twins(BM25().prepared(web, 0), web, setting.seed)
+    every = len(letor.feature_names)
+    rows: list[tuple[Any, ...]] = [
+        ("BM25, web pages", web.queries, len(web), 100 * alike / len(web), float(unlike), float("nan"), float("nan"))
     ]
-    rows = []
-    for name, given, model in cases:
-        setting.say(name)
-        alike, parted = twins(model, given, setting.seed)
-        planes = coinciding(given) if model.kind == "linear" else (float("nan"), float("nan"))
-        rows.append((name, given.queries, len(given), 100 * alike / len(given), parted, *planes))
-    linear = rows[-1]
+    for count in [each for each in FEATURES if each < every] + [every]:
+        setting.say(f"{count} features")
+        planes = coinciding(letor) if count == every else (float("nan"), float("nan"))
+        found = np.mean([_twins_of_features(letor, count, draw) for draw in range(1 if count == every else DRAWS)], 0)
+        name = f"linear, {count} of {every} features"
+        rows.append((name, letor.queries, len(letor), 100 * found[0] / len(letor), float(found[1]), *planes))
+    shares, whole = [row[3] for row in rows[1:]], rows[-1]
+    falls = all(one > other for one, other in pairwise(shares))
     return Finding(
         (
             "ranking function",
@@ -132,17 +140,26 @@ def assumptions(setting: Setting) -> Finding:
         tuple(rows),
         "Documents that share all features, so that their flips coincide, are conceivable with BM25, but functions of"
         " many features render them less and less probable.",
-        f"{rows[0][3]:.1f}% of documents have a twin under BM25, {linear[3]:.1f}% under 46 features; {linear[6]:.1f}%"
-        f" of {linear[5]:,.0f} boundaries of the linear function coincide with another.",
-        "holds" if linear[3] < rows[0][3] else "does not hold",
+        f"{rows[0][3]:.1f}% of documents have a twin under BM25; with linear functions {shares[0]:.1f}% under one"
+        f" feature and {shares[-1]:.1f}% under {every}, {'fewer' if falls else 'not always fewer'} with each step;"
+        f" {whole[6]:.1f}% of {whole[5]:,.0f} boundaries of the linear function coincide with another.",
+        "holds" if falls and rows[0][3] > 0 else "does not hold",
         {"data": ["mq2008 Fold1", "stanford-web 2014-train"], "queries": few if setting.quick else "all"},
         notes=(
             "Twins: documents of a query whose scores are equal for random parameters. Unlike: pairs that no parameters"
-            " part.",
+            f" part. Of some features: means over {DRAWS} draws of these.",
             "Boundaries: of documents of unlike label. They coincide if the differences of features are parallel to"
             " five digits, within a query or between two.",
         ),
     )
+
+
+def _twins_of_features(rows: Candidates, count: int, draw: int) -> tuple[int, int]:
+    """The twins under a linear function of some of the features."""
+    assert rows.features is not None
+    some = np.sort(np.random.default_rng(draw).choice(len(rows.feature_names), count, replace=False))
+    fewer = replace(rows, features=rows.features[:, some], feature_names=tuple(rows.feature_names[i] for i in some))
+    return twins(Linear().prepared(fewer, 0), fewer)
 
 
 def twins(model: Model, rows: Candidates, seed: int = 0) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fliprank.arrays import Floats
+from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
 from fliprank.experiment.training import train
 from fliprank.landscape import Agreement, ModelTrajectory, share_optima, trajectory
@@ -156,16 +156,16 @@ def queries(setting: Setting) -> Finding:
     number, measures = (2, ("AP", "nDCG@10")) if setting.quick else (12, ("AP", "nDCG", "nDCG@10", "P@10"))
     given = next(training_sets(setting))[1]
     model = fitted(given, setting.seed)
-    order = np.random.default_rng(setting.seed).permutation(given.queries)
-    sizes = [size for size in (5, 10, 20, 40, 80, 160, 320) if size < given.queries] + [given.queries]
+    orders, lines = _orders(given, number, setting.seed), lines_through(model, number, setting.seed)
+    every = len(orders[0])
+    sizes = [size for size in (5, 10, 20, 40, 80, 160, 320) if 1.2 * size < every] + [every]
     rows = []
     for measure in measures:
         for size in sizes:
             setting.say(f"{measure}, {size} queries")
-            some = given.select(np.sort(order[:size]))
             found = [
-                _described(trajectory(model, some, direction, measure, -REACH, REACH))
-                for direction in lines_through(model, number, setting.seed)
+                _described(trajectory(model, given.select(np.sort(order[:size])), line, measure, -REACH, REACH))
+                for order, line in zip(orders, lines, strict=True)
             ]
             rows.append((measure, size, *np.mean(found, axis=0).tolist()))
     slopes = {measure: _slopes([row for row in rows if row[0] == measure]) for measure in measures}
@@ -192,9 +192,17 @@ def queries(setting: Setting) -> Finding:
         lambda: _sizes_chart(rows),
         (
             "Height: by how much an optimum is above the better of its neighbours. Variation: the sum of all ups and"
-            " downs between neighbouring stretches, or points. Means over lines; larger sets contain the smaller.",
+            " downs between neighbouring stretches, or points. Means over lines, each with its own draw of queries that"
+            " have a relevant document; larger sets contain the smaller.",
         ),
     )
+
+
+def _orders(rows: Candidates, number: int, seed: int) -> list[Ints]:
+    """For each line, an order of the queries in which it takes them; those that nothing can change are left out."""
+    relevant = np.bincount(rows.query_of_rows(), np.nan_to_num(rows.labels) > 0, rows.queries)
+    counted = np.flatnonzero((relevant > 0) & (relevant < rows.sizes))
+    return [np.random.default_rng([seed, line]).permutation(counted) for line in range(number)]
 
 
 def _described(path: ModelTrajectory) -> tuple[float, ...]:
