@@ -111,7 +111,7 @@ def test_names_are_escaped_and_csv_has_every_digit(runs: list[Setting], folder: 
     reproduce(toy, tmp_path, data_folder=folder)
     place = tmp_path / "nobody1999" / "table1"
     assert "| a\\|b | 0.2500 | 1e-05 |" in (place / "table.md").read_text()
-    [page] = write_pages(tmp_path, tmp_path / "pages")
+    page, _ = write_pages(tmp_path, tmp_path / "pages")
     for text in ((place / "README.md").read_text(), page.read_text()):
         assert "<script>" not in text
         assert "<b>" not in text
@@ -120,6 +120,26 @@ def test_names_are_escaped_and_csv_has_every_digit(runs: list[Setting], folder: 
     with (place / "table.csv").open() as file:
         assert float(list(csv.DictReader(file))[1]["AP"]) == 1 / 3
     assert json.loads((place / "finding.json").read_text())["rows"][1] == ["<script>", 1 / 3, 0.5]
+
+
+def test_the_index_has_every_claim_and_keeps_what_it_does_not_know(
+    runs: list[Setting], folder: Path, tmp_path: Path
+) -> None:
+    [toy] = find_parts("nobody1999")
+    index = tmp_path / "pages.md"
+    assert write_pages(tmp_path, tmp_path / "pages") == []
+    reproduce(toy, tmp_path, data_folder=folder)
+    assert write_pages(tmp_path, tmp_path / "pages")[-1] == index
+    row = "| nobody1999 | [table1](pages/nobody1999.md#table1-a--table-of-bnothingb) | All is well. | holds |"
+    assert row in index.read_text().splitlines()
+    other = "| taylor2006 | [table1](pages/taylor2006.md#x) | More is more. | holds |"
+    index.write_text(f"Before.\n{index.read_text().replace(row, f'{row}{chr(10)}{other}')}After.\n")
+    reproduce(toy, tmp_path, quick=True, data_folder=folder)
+    write_pages(tmp_path, tmp_path / "pages")
+    lines = index.read_text().splitlines()
+    assert (lines[0], lines[-1]) == ("Before.", "After.")
+    assert other in lines
+    assert [line for line in lines if line.startswith("| nobody1999")] == [row.replace("holds", "holds (quick)")]
 
 
 def test_missing_data_is_named_with_what_to_do(tmp_path: Path, runs: list[Setting]) -> None:

@@ -1,7 +1,12 @@
-"""One page per paper, made of the folders of its parts: every table, figure and verdict, with the command behind it."""
+"""One page per paper, made of the folders of its parts: every table, figure and verdict, with the command behind it.
+
+Beside the folder of the pages, the page of the same name has one table with every claim and its verdict, between two
+marks: what a person wrote around it stays.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -23,11 +28,13 @@ TITLES = {
     "taylor2008": "Taylor, Guiver, Robertson & Minka 2008: SoftRank: optimizing non-smooth rank metrics",
 }
 
+BEGIN, END = "<!-- claims: written by fliprank reproduce --pages -->", "<!-- end of claims -->"
+
 
 def write_pages(out: StrPath, pages: StrPath) -> list[Path]:
-    """Write PAGES/<paper>.md for each paper of which some part is in OUT, and its figures to PAGES/<paper>/."""
-    written = []
-    for paper in dict.fromkeys(paper for paper, _ in PARTS):
+    """Write PAGES/<paper>.md for each paper of which OUT has some part, its figures to PAGES/<paper>/, and PAGES.md."""
+    written, claims = [], dict[str, list[str]]()
+    for paper in _papers():
         found = {}
         for part in (each for each in PARTS.values() if each.paper == paper):
             folder = part_folder(out, part)
@@ -35,7 +42,52 @@ def write_pages(out: StrPath, pages: StrPath) -> list[Path]:
                 found[folder] = content
         if found:
             written.append(_write_page(Path(pages), paper, found))
-    return written
+            claims[paper] = [_claim(Path(pages).name, content) for content in found.values()]
+    return [*written, _write_index(Path(pages), claims)] if written else []
+
+
+def _claim(folder: str, content: dict[str, Any]) -> str:
+    """A row of the table of claims."""
+    link = f"[{content['part']}]({folder}/{content['paper']}.md#{_anchor(content)})"
+    cells = (content["paper"], link, escaped(content["claim"]), _verdict(content))
+    return "| " + " | ".join(cells) + " |"
+
+
+def _verdict(content: dict[str, Any]) -> str:
+    return f"{content['verdict']} (quick)" if content["made_of"]["quick"] else str(content["verdict"])
+
+
+def _anchor(content: dict[str, Any]) -> str:
+    """What a heading is linked by, as GitHub makes it.
+
+    >>> _anchor({"part": "section4.1", "title": "The 2-parameter ranker, by both methods"})
+    'section41-the-2-parameter-ranker-by-both-methods'
+    """
+    return re.sub(r"[^\w\- ]", "", f"{content['part']}: {content['title']}").lower().replace(" ", "-")
+
+
+def _write_index(pages: Path, claims: dict[str, list[str]]) -> Path:
+    """Put the table of claims into the page beside the folder. Rows of papers that are not in `claims` stay."""
+    path = pages.with_name(f"{pages.name}.md")
+    text = path.read_text() if path.exists() else f"# The papers\n\n{BEGIN}\n{END}\n"
+    if BEGIN not in text or END not in text:
+        text = f"{text.rstrip()}\n\n{BEGIN}\n{END}\n"
+    before, rest = text.split(BEGIN, 1)
+    table, after = rest.split(END, 1)
+    known = dict[str, list[str]]()
+    for line in table.splitlines():
+        if (paper := line.lstrip("| ").partition(" ")[0]) in _papers():
+            known.setdefault(paper, []).append(line)
+    known |= claims
+    head = ["| paper | part | claim | verdict |", "| --- | --- | --- | --- |"]
+    lines = head + [row for paper in _papers() for row in known.get(paper, [])]
+    with atomic_write(path) as file:
+        file.write("\n".join([f"{before}{BEGIN}", "", *lines, "", f"{END}{after}"]).encode())
+    return path
+
+
+def _papers() -> list[str]:
+    return list(dict.fromkeys(paper for paper, _ in PARTS))
 
 
 def _write_page(pages: Path, paper: str, found: dict[Path, dict[str, Any]]) -> Path:
