@@ -58,10 +58,12 @@ def reproduce(
 ) -> None:
     """Reproduce tables and figures of the papers, with a verdict on each of their claims."""
     from fliprank import console
-    from fliprank.papers import find_parts
+    from fliprank.papers import PARTS, find_parts
     from fliprank.papers.data import parse_data
     from fliprank.papers.pages import write_pages
 
+    if listed and name is None:
+        return console.show(_listing(list(PARTS.values())))
     wanted = find_parts(name or "all", part)
     if listed:
         console.result(parts=[_described(each) for each in wanted])

@@ -25,6 +25,7 @@ TITLES = {
     " multiple parameters",
     "metzler2007": "Metzler 2007: Using gradient descent to optimize language modeling smoothing parameters",
     "robertson2007": "Robertson & Zaragoza 2007: On rank-based effectiveness measures and optimization",
+    "fliprank": "Our own tables",
     "taylor2008": "Taylor, Guiver, Robertson & Minka 2008: SoftRank: optimizing non-smooth rank metrics",
 }
 

@@ -95,6 +95,8 @@ class Part:
     minutes: float
     """An estimate, on two cores."""
     run: Callable[[Setting], Finding]
+    only_by_name: bool = False
+    """Whether it is left out of `all`, and run only if its paper is named."""
 
 
 PARTS: dict[tuple[str, str], Part] = {}
@@ -102,25 +104,34 @@ PARTS: dict[tuple[str, str], Part] = {}
 
 
 def part(
-    paper: str, name: str, title: str, *, needs: tuple[str, ...] = (), minutes: float = 1.0
+    paper: str,
+    name: str,
+    title: str,
+    *,
+    needs: tuple[str, ...] = (),
+    minutes: float = 1.0,
+    only_by_name: bool = False,
 ) -> Callable[[Callable[[Setting], Finding]], Callable[[Setting], Finding]]:
     """Register a function `run(setting)` as a part of a paper."""
 
     def register(run: Callable[[Setting], Finding]) -> Callable[[Setting], Finding]:
         if (paper, name) in PARTS:
             raise UsageError(f"{paper} has a part {name} already: {PARTS[paper, name].title}")
-        PARTS[paper, name] = Part(paper, name, title, needs, minutes, run)
+        PARTS[paper, name] = Part(paper, name, title, needs, minutes, run, only_by_name)
         return run
 
     return register
 
 
 def find_parts(paper: str, names: list[str] | None = None) -> list[Part]:
-    """The parts of a paper (or of all) with these names, or every one; raises if there is no such part."""
+    """The parts of a paper with these names, or every one; of `all`, without those that are run only by name.
+
+    Raises if there is no such part.
+    """
     papers = dict.fromkeys(each for each, _ in PARTS)
     if paper != "all" and paper not in papers:
         raise UsageError(f"no paper {paper!r}; there are: {', '.join([*papers, 'all'])}")
-    every = [each for each in PARTS.values() if paper in ("all", each.paper)]
+    every = [each for each in PARTS.values() if each.paper == paper or (paper == "all" and not each.only_by_name)]
     known = dict.fromkeys(each.name for each in every)
     for name in names or []:
         if name not in known:
