@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fliprank.data.candidates import Candidates
-from fliprank.errors import InputError
+from fliprank.errors import InputError, MissingExtraError
 from fliprank.papers import PARTS, Setting
-from fliprank.papers.data import data_path, letor_folds, other_collections, some_queries, stanford_web, text_collection
+from fliprank.papers.data import (
+    data_path,
+    letor_folds,
+    other_collections,
+    parse_data,
+    some_queries,
+    stanford_web,
+    text_collection,
+)
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 WORDS = ["wing", "flow", "heat", "plate", "shock", "layer", "jet", "cone", "lift", "drag", "speed", "gas"]
@@ -84,3 +93,93 @@ def test_some_queries_are_drawn_by_the_seed_and_stay_in_order() -> None:
     places = [rows.qids.tolist().index(qid) for qid in few]
     assert places == sorted(places)
     assert len(few) == 4
+
+
+def write_rows(path: Path, queries: range, features: int, labels: int) -> None:
+    """A file of features as LETOR, MSLR and Istella have it."""
+    rng = np.random.default_rng([features, queries.start])
+    lines = []
+    for query in queries:
+        for number in range(8):
+            x = rng.normal(size=features)
+            label = int(np.clip(round(labels / 2 + x[0] + 0.3 * rng.normal()), 0, labels))
+            cells = " ".join(f"{i}:{value:.5f}" for i, value in enumerate(x, 1))
+            lines.append(f"{label} qid:{query} {cells} #docid = D{query}-{number}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n")
+
+
+LAYOUTS = {
+    "LETOR 3": ("QueryLevelNorm/Fold{fold}/{part}.txt", ("trainingset", "validationset", "testset"), 5, 25, 2),
+    "LETOR 4": ("Fold{fold}/{part}.txt", ("train", "vali", "test"), 5, 46, 2),
+    "MSLR": ("Fold{fold}/{part}.txt", ("train", "vali", "test"), 5, 136, 4),
+    "Istella": ("{part}.txt", ("train", "test"), 1, 220, 4),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_folders_of_features_are_read_and_parts_run_on_them(layout: str, tmp_path: Path) -> None:
+    pattern, parts, folds, features, labels = LAYOUTS[layout]
+    for fold in range(1, folds + 1):
+        for number, part in enumerate(parts):
+            first = 1000 * fold + 100 * number
+            write_rows(
+                tmp_path / "data" / pattern.format(fold=fold, part=part), range(first, first + 20), features, labels
+            )
+    setting = Setting(quick=True, data={"mq2008": tmp_path / "data"}, cache=tmp_path / "cache")
+    read = letor_folds(setting)
+    assert [task.name for task in read] == [f"Fold{i}" for i in range(1, folds + 1)]
+    for task in read:
+        assert task.valid is not None
+        assert task.test is not None
+        every = [part.rows for part in (task.train, task.valid, task.test)]
+        assert [rows.queries for rows in every] == ([20] * 3 if len(parts) == 3 else [16, 4, 20])
+        assert all(len(rows.feature_names) == features for rows in every)
+        ids = [qid for rows in every for qid in rows.qids.tolist()]
+        assert len(ids) == len(set(ids))
+    for name in (("taylor2008", "table3"), ("robertson2007", "shared-lines")):
+        found = PARTS[name].run(setting)
+        assert found.rows
+        assert all(np.isfinite(cell) for row in found.rows for cell in row if isinstance(cell, float))
+
+
+def test_a_folder_without_rows_says_what_it_should_have(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no training and test rows .*trainingset\.txt"):
+        letor_folds(Setting(quick=True, data={"mq2008": tmp_path}, cache=tmp_path))
+
+
+def test_an_ir_dataset_becomes_a_folder_in_beirs_layout(tmp_path: Path) -> None:
+    ir_datasets = pytest.importorskip("ir_datasets")
+    from ir_datasets.formats import TrecQrels, TsvDocs, TsvQueries
+    from ir_datasets.util import LocalDownload
+
+    texts = {
+        "docs": "d1\twing and flow\nd2\theat <plate>\n",
+        "queries": "q1\twing\n",
+        "qrels": "q1 0 d1 2\nq1 0 d2 0\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    docs, queries, qrels = (LocalDownload(tmp_path / name) for name in texts)
+    made = ir_datasets.Dataset(TsvDocs(docs), TsvQueries(queries), TrecQrels(qrels, {}))
+    ir_datasets.registry.register("fliprank-test/tiny", made)
+    try:
+        [(name, folder)] = parse_data(["tiny=ir_datasets:fliprank-test/tiny"], tmp_path / "out").items()
+        again = parse_data(["tiny=ir_datasets:fliprank-test/tiny"], tmp_path / "out")
+    finally:
+        del ir_datasets.registry._registered["fliprank-test/tiny"]
+    assert (name, again) == ("tiny", {"tiny": folder})
+    setting = Setting(quick=True, data={"tiny": folder}, cache=tmp_path / "cache")
+    task = text_collection(setting, "tiny")
+    assert task.train.texts == {"q1": "wing"}
+    assert task.train.rows.docids is not None
+    assert dict(zip(task.train.rows.docids.tolist(), task.train.rows.labels.tolist(), strict=True))["d1"] == 2.0
+    assert other_collections(setting, []) == ["tiny"]
+    with pytest.raises(InputError, match="knows no data set"):
+        parse_data(["tiny=ir_datasets:fliprank-test/none"], tmp_path / "out")
+
+
+def test_without_ir_datasets_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ir_datasets", None)
+    with pytest.raises(MissingExtraError, match=r"fliprank\[ir_datasets\]"):
+        parse_data(["tiny=ir_datasets:antique/test"], tmp_path)

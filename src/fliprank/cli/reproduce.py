@@ -43,7 +43,8 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="Seconds instead of minutes, on small data.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("papers"),
     data: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=PATH", help="Where a data set is; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME=PATH", help="Where a data set is, or ir_datasets:ID; may be repeated."),
     ] = None,
     data_folder: Annotated[Path | None, typer.Option(help="Folder with data sets in folders of their names.")] = None,
     at_most: Annotated[
@@ -70,7 +71,7 @@ def reproduce(
         return console.answer(*_listing(wanted))
     if name is None:
         raise UsageError("which paper? fliprank reproduce --list shows them")
-    given = parse_data(data or [])
+    given = parse_data(data or [], out / ".cache")
     missing, findings = [], list[dict[str, Any]]()
     console.result(findings=findings)
     interruption.keep(

@@ -14,9 +14,11 @@ import numpy as np
 
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
+from fliprank.data.readers import read_candidates
 from fliprank.data.term_statistics_jsonl import read_statistics
 from fliprank.errors import InputError, UsageError
-from fliprank.experiment.task import DEPTH, Task, open_index, read_folds, task_of_documents
+from fliprank.experiment.task import DEPTH, Queries, Task, open_index, task_of_documents
+from fliprank.papers.ir_datasets_folder import PREFIX, write_ir_dataset
 from fliprank.papers.part import Setting
 from fliprank.text.analysis import Analyzer
 
@@ -43,12 +45,17 @@ COLLECTIONS: dict[str, tuple[str, ...]] = {
 }
 """Judged text collections in BEIR's layout, and the fields of text that are indexed."""
 
+PART_NAMES = (("train", "trainingset"), ("vali", "validationset", "valid"), ("test", "testset"))
+"""What files of training, validation and test rows are called."""
+NORMALISED = "QueryLevelNorm"
+"""Where LETOR 3 has features on one scale per query."""
+
 ENDS = 1 << 16
 """Bytes at either end of a file that its fingerprint looks at."""
 
 
-def parse_data(given: Iterable[str]) -> dict[str, Path]:
-    """Paths by name.
+def parse_data(given: Iterable[str], folder: StrPath = ".cache") -> dict[str, Path]:
+    """Paths by name. What is given as `ir_datasets:ID` is written to `folder`, once.
 
     >>> parse_data(["robust=."])["robust"].as_posix()
     '.'
@@ -58,6 +65,9 @@ def parse_data(given: Iterable[str]) -> dict[str, Path]:
         name, equals, path = text.partition("=")
         if not (name and equals and path):
             raise UsageError(f"--data {text}: expected NAME=PATH, such as cranfield=collections/cranfield")
+        if path.startswith(PREFIX):
+            found[name.lower()] = write_ir_dataset(path.removeprefix(PREFIX), Path(folder) / "ir_datasets")
+            continue
         if not Path(path).exists():
             raise InputError("no such file or folder", path=path, hint=f"given by --data {text}")
         found[name.lower()] = Path(path)
@@ -103,8 +113,32 @@ def fingerprint(path: StrPath) -> str:
 
 
 def letor_folds(setting: Setting, name: str = "mq2008") -> list[Task]:
-    """Fold1 to Fold5 of a folder in LETOR's layout: MQ2008, MSLR, Istella."""
-    return list(read_folds(data_path(setting, name)))
+    """The folds of a folder of features: LETOR 4 and MSLR (train, vali and test in Fold1 to Fold5), LETOR 3
+    (trainingset, validationset and testset, perhaps below QueryLevelNorm), Istella (train, perhaps vali, and test,
+    without folds: one fold; where nothing is for validation, a fifth of the training queries is)."""
+    folder = data_path(setting, name)
+    for place in (folder, folder / NORMALISED):
+        if folds := sorted(path for path in place.glob("Fold*") if path.is_dir()):
+            return [_letor_fold(fold, fold.name, setting.seed) for fold in folds]
+    return [_letor_fold(folder, "Fold1", setting.seed)]
+
+
+def _letor_fold(folder: Path, name: str, seed: int) -> Task:
+    train, valid, test = (_letor_part(folder, names) for names in PART_NAMES)
+    if train is None or test is None:
+        hint = "LETOR, MSLR and Istella have train.txt and test.txt, LETOR 3 has trainingset.txt and testset.txt"
+        raise InputError("no training and test rows in this folder, nor in Fold1, Fold2, ...", path=folder, hint=hint)
+    if valid is None:
+        train, valid = train.split(0.8, 0.2, seed=seed)
+    return Task(Queries(train), Queries(valid), Queries(test), name=name)
+
+
+def _letor_part(folder: Path, names: Iterable[str]) -> Candidates | None:
+    for name in names:
+        for ending in (".txt", ".txt.gz"):
+            if (folder / f"{name}{ending}").exists():
+                return read_candidates(folder / f"{name}{ending}")
+    return None
 
 
 def stanford_web(setting: Setting) -> dict[str, Candidates]:

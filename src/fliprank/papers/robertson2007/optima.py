@@ -48,10 +48,10 @@ def binary(rows: Candidates) -> Candidates:
 
 
 def training_sets(setting: Setting) -> Iterator[tuple[str, Candidates]]:
-    """The training queries of each fold of MQ2008; quick: 40 of the first."""
+    """The training queries of each fold; quick: 40 of the first."""
     for task in letor_folds(setting)[: 1 if setting.quick else None]:
         rows = task.train.rows
-        yield f"MQ2008 {task.name}", some_queries(rows, 40, setting.seed) if setting.quick else rows
+        yield task.name, some_queries(rows, 40, setting.seed) if setting.quick else rows
 
 
 def lines_through(model: Model, number: int, seed: int) -> Floats:

@@ -55,6 +55,8 @@ class Trained:
     test: dict[str, Floats]
     training: Floats
     chosen: tuple[str, ...]
+    epochs: tuple[int, ...]
+    """The epoch that validation queries chose in each fold."""
 
     @property
     def g10(self) -> Floats:
@@ -175,7 +177,7 @@ def _over_folds(
 ) -> Trained:
     test: dict[str, list[Floats]] = {"G3": [], "G10": []}
     training: dict[str, list[float]] = {}
-    chosen = []
+    chosen, epochs = [], []
 
     def one(number: int, objective: str, rate: float) -> Fit:
         setting.say(f"{data.name}, fold {number + 1}: {objective} at the rate {rate:g}")
@@ -190,13 +192,14 @@ def _over_folds(
         best = int(np.argmax([fit.chosen_by for fit in own]))
         fit = own[best]
         chosen.append(f"{grid[best][0]} at {grid[best][1]:g}, epoch {fit.best.number}")
+        epochs.append(fit.best.number)
         for name, each in (("G3", G3), ("G10", G10)):
             test[name].append(each.per_query(fit.model.score(fold.test), fold.test))
         assert fit.rows is not None
         for qid, value in zip(fit.rows.qids.tolist(), G10.per_query(fit.model.score(fit.rows), fit.rows), strict=True):
             training.setdefault(qid, []).append(float(value))
     means = np.array([np.mean(training[qid]) for qid in sorted(training)])
-    return Trained({name: np.concatenate(parts) for name, parts in test.items()}, means, tuple(chosen))
+    return Trained({name: np.concatenate(parts) for name, parts in test.items()}, means, tuple(chosen), tuple(epochs))
 
 
 def settings_of(setting: Setting, *data: Corpus) -> dict[str, Any]:
