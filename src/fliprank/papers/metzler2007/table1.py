@@ -154,7 +154,7 @@ def _cells(setting: Setting, name: str, measures: list[str], splits: list[Split]
     }
 
 
-@part("metzler2007", "table1", "Direct search, RankNet and the optimum", needs=tuple(COLLECTIONS), minutes=8)
+@part("metzler2007", "table1", "Direct search, RankNet and the optimum", needs=tuple(COLLECTIONS), minutes=1.5)
 def table1(setting: Setting) -> Finding:
     """As in the paper: one set of training queries, one of test queries."""
     how = "The collection's own training and test queries (scifact, icecat), or random halves."
@@ -166,7 +166,7 @@ def table1(setting: Setting) -> Finding:
     "table1-folds",
     "Direct search, RankNet and the optimum, by five-fold cross-validation",
     needs=tuple(COLLECTIONS),
-    minutes=25,
+    minutes=4,
 )
 def table1_folds(setting: Setting) -> Finding:
     """The same with more test queries: each is tested on once. Test queries of a collection's own stay out."""

@@ -106,7 +106,7 @@ def _plane_chart(found: Regions) -> Any:
     "assumptions",
     "Theorem 2: how often flip boundaries coincide",
     needs=("mq2008", "stanford-web"),
-    minutes=2,
+    minutes=0.1,
 )
 def assumptions(setting: Setting) -> Finding:
     """Documents that look alike to a ranking function, and hyperplanes of a linear one that coincide."""

@@ -150,7 +150,7 @@ def shared_lines(setting: Setting) -> Finding:
     )
 
 
-@part("robertson2007", "queries", "Optima against the number of training queries", needs=("mq2008",), minutes=3)
+@part("robertson2007", "queries", "Optima against the number of training queries", needs=("mq2008",), minutes=0.2)
 def queries(setting: Setting) -> Finding:
     """The paper's open question: how many optima, how high and wide, and what a sampled search sees of them."""
     number, measures = (2, ("AP", "nDCG@10")) if setting.quick else (12, ("AP", "nDCG", "nDCG@10", "P@10"))

@@ -31,7 +31,7 @@ LINE_REST_MOST = 64
 NAN = float("nan")
 
 
-@part("taylor2006", "section4.1", "The 2-parameter ranker by both methods", needs=("stanford-web",), minutes=2)
+@part("taylor2006", "section4.1", "The 2-parameter ranker by both methods", needs=("stanford-web",), minutes=1)
 def section41(setting: Setting) -> Finding:
     """Both methods on k and b, against each other and against where they start."""
     shown, claims, rows = list[LearningCurve](), Claims(), list[tuple[Any, ...]]()
@@ -124,7 +124,7 @@ def _claims_of_figure2(claims: Claims, data: Collection, curve: LearningCurve, n
                 claims.add(f"{where}: {gradient} less {name}", larger, at[gradient], at[name])
 
 
-@part("taylor2006", "table1", "What more training queries bring", minutes=1)
+@part("taylor2006", "table1", "What more training queries bring", minutes=0.3)
 def table1(setting: Setting) -> Finding:
     """NDCG at 64 training queries, and what 362 and 2,048 add to it (the curves are those of Figure 2)."""
     data, claims, rows = generated(setting), Claims(), list[tuple[Any, ...]]()

@@ -18,7 +18,7 @@ SHALLOW = 0.4
 """SoftRank is said to do as well as LambdaRank for alpha between minus this and this."""
 
 
-@part("taylor2008", "figure6", "SoftRank by the discount it is trained with", needs=("mq2008",), minutes=5)
+@part("taylor2008", "figure6", "SoftRank by the discount it is trained with", needs=("mq2008",), minutes=4)
 def figure6(setting: Setting) -> Finding:
     """Test NDCG@10 against alpha; validation queries are judged by the same alpha, without a cut-off."""
     data, claims, rows = corpus(setting, "mq2008"), Claims(), list[tuple[Any, ...]]()

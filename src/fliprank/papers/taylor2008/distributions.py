@@ -38,7 +38,7 @@ def figure1(setting: Setting) -> Finding:
     )
 
 
-@part("taylor2008", "figure2", "From noisy scores to rank distributions", minutes=0.3)
+@part("taylor2008", "figure2", "From noisy scores to rank distributions", minutes=0.1)
 def figure2(setting: Setting) -> Finding:
     """The paper's approximation beside the true distribution of ranks, for three documents and for many."""
     three = {name: fr.rank_distribution(SCORES, SIGMA, way) for name, way in WAYS.items()}

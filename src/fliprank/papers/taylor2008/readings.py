@@ -23,7 +23,7 @@ TOLERANCE = 1e-6
 """To which softndcg is computed."""
 
 
-@part("taylor2008", "section3.3", "SoftNDCG and the expected NDCG of noisy rankings", minutes=0.3)
+@part("taylor2008", "section3.3", "SoftNDCG and the expected NDCG of noisy rankings", minutes=0.1)
 def section33(setting: Setting) -> Finding:
     """Both readings beside the mean over sampled rankings, for queries in which many documents tie, and few."""
     rows = list[tuple[Any, ...]]()
@@ -74,7 +74,7 @@ def _sampled(scores: Floats, labels: Floats, cutoff: int | None, samples: int) -
     return fr.nDCG(cutoff, dcg="exp-log2").per_query((scores + noise).ravel(), rows)
 
 
-@part("taylor2008", "section3.2", "Rankers trained by either reading", needs=("mq2008",), minutes=2)
+@part("taylor2008", "section3.2", "Rankers trained by either reading", needs=("mq2008",), minutes=0.7)
 def section32(setting: Setting) -> Finding:
     """A linear ranker by each, settings chosen on validation queries, over all folds; also with a cut-off at 10."""
     data, claims = corpus(setting, "mq2008"), Claims()

@@ -16,7 +16,7 @@ RATES = tuple(10.0**-k for k in range(1, 8))
 SIGMAS = tuple(10.0**-k for k in range(5))
 
 
-@part("taylor2008", "section4.5", "The sweep of smoothing and learning rate", needs=("mq2008",), minutes=2)
+@part("taylor2008", "section4.5", "The sweep of smoothing and learning rate", needs=("mq2008",), minutes=1.5)
 def section45(setting: Setting) -> Finding:
     """SoftRank at every rate and sigma, on the first fold; the best and worst by validation, then tested."""
     data = corpus(setting, "mq2008")

@@ -21,7 +21,7 @@ def _all(setting: Setting, data: Corpus) -> dict[str, Trained]:
     return {name: trained(setting, data, objective) for name, objective in OBJECTIVES.items()}
 
 
-@part("taylor2008", "table1", "Four objectives on the test queries of three corpora", needs=NEEDS, minutes=13)
+@part("taylor2008", "table1", "Four objectives on the test queries of three corpora", needs=NEEDS, minutes=6)
 def table1(setting: Setting) -> Finding:
     """NDCG@3 and NDCG@10, with paired t-tests of NDCG@10 between all objectives."""
     rows, claims, chosen, every = (
@@ -70,7 +70,7 @@ def _claims_of_table1(claims: Claims, data: Corpus, found: dict[str, Trained]) -
             claims.add(f"{data.name} ({data.stands_for}): {one} less {other}", rule, found[one].g10, found[other].g10)
 
 
-@part("taylor2008", "table2", "Four objectives on the training queries", needs=NEEDS, minutes=1)
+@part("taylor2008", "table2", "Four objectives on the training queries", needs=NEEDS, minutes=0.2)
 def table2(setting: Setting) -> Finding:
     """NDCG@10 on the queries that were trained on: which objective fits them best (the fits are those of Table 1)."""
     rows, claims, every = list[tuple[Any, ...]](), Claims(), [corpus(setting, name) for name in NEEDS]
@@ -107,7 +107,7 @@ def table2(setting: Setting) -> Finding:
     )
 
 
-@part("taylor2008", "table3", "Linear models and two-layer nets", needs=("mq2008",), minutes=3)
+@part("taylor2008", "table3", "Linear models and two-layer nets", needs=("mq2008",), minutes=1)
 def table3(setting: Setting) -> Finding:
     """LambdaRank and SoftRank on training and test queries, with a net and with a linear model."""
     data, claims = corpus(setting, "mq2008"), Claims()
