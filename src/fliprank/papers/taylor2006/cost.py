@@ -52,8 +52,8 @@ def section5(setting: Setting) -> Finding:
         _verdict(ratios),
         settings_of(setting, *every),
         None,
-        ("A document counts each time that its score is computed. Seconds are of the processor, on this machine: the "
-         "only figures here that differ from run to run.",
+        ("A document counts each time that its score is computed; seconds are of the processor, on this machine, and "
+         "the only figures here that differ from run to run.",
          "Both have at most 24 epochs, line search of hundreds of weights 8; it has 21 samples per line and ends after "
          "3 epochs without gain."),
     )  # fmt: skip
