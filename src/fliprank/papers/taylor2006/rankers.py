@@ -127,7 +127,9 @@ def repeats_of(setting: Setting) -> int:
     return 1 if setting.quick else 3
 
 
-def curve_of(setting: Setting, data: Collection, name: str, fitter: Ranker | Fitter, sizes: list[int]) -> LearningCurve:
+def curve_of(
+    setting: Setting, data: Collection, name: str, fitter: Ranker | Fitter, sizes: list[int], repeats: int
+) -> LearningCurve:
     """The learning curve of one ranker, over the draws that all rankers of a collection share.
 
     Small sizes are drawn several times, large ones, which cost most and of which two draws share most queries, once.
@@ -141,7 +143,7 @@ def curve_of(setting: Setting, data: Collection, name: str, fitter: Ranker | Fit
     )  # fmt: skip
     # Large sizes first: cores that have nothing left to do are then idle for less long.
     large = draw(sizes=once, repeats=1) if once else None
-    small = draw(sizes=often, repeats=repeats_of(setting)) if often else None
+    small = draw(sizes=often, repeats=repeats) if often else None
     if large is None or small is None:
         found = large or small
         assert found is not None
@@ -165,10 +167,15 @@ def _continued(small: LearningCurve, large: LearningCurve) -> LearningCurve:
 
 
 def curves(
-    setting: Setting, data: Collection, rankers: dict[str, Ranker | Fitter], sizes: list[int] | None = None
+    setting: Setting,
+    data: Collection,
+    rankers: dict[str, Ranker | Fitter],
+    sizes: list[int] | None = None,
+    repeats: int | None = None,
 ) -> LearningCurve:
-    """The learning curves of several rankers, side by side."""
-    found = [curve_of(setting, data, name, ranker, sizes or data.sizes) for name, ranker in rankers.items()]
+    """The learning curves of several rankers, side by side, with so many draws of small sizes (`repeats_of`)."""
+    often = repeats_of(setting) if repeats is None else repeats
+    found = [curve_of(setting, data, name, ranker, sizes or data.sizes, often) for name, ranker in rankers.items()]
     joined = found[0]
     for other in found[1:]:
         joined = joined.beside(other)
