@@ -34,7 +34,7 @@ JITTER = (0.0, 1e-9, 1e-6, 1e-3, 1e-1)
 """Sizes of the random part of a score, in standard deviations of scores within a query."""
 
 
-@part("robertson2007", "theorem2", "Theorem 2: optima shared in planes", needs=("mq2008",), minutes=3)
+@part("robertson2007", "theorem2", "Theorem 2: optima shared in planes", needs=("mq2008",), minutes=0.1)
 def theorem2(setting: Setting) -> Finding:
     """In planes of two directions every region of optimum is known: those of AP, nDCG and GMAP, compared."""
     planes, sizes = (1, (3,)) if setting.quick else (4, (4, 8, 12))
@@ -190,7 +190,7 @@ def coinciding(rows: Candidates) -> tuple[int, float]:
     return len(normals), 100 * float((size[number.ravel()] > 1).mean())
 
 
-@part("robertson2007", "jitter", "What a small random addition to scores does", needs=("mq2008",), minutes=2)
+@part("robertson2007", "jitter", "What a small random addition to scores does", needs=("mq2008",), minutes=0.2)
 def jitter(setting: Setting) -> Finding:
     """Along single weights, where flips coincide, with more and more of a random part in the scores."""
     given = next(training_sets(setting))[1]
@@ -233,7 +233,7 @@ def _deviation(scores: Floats, rows: Candidates, query: int) -> float:
     return float(scores[rows.offsets[query] : rows.offsets[query + 1]].std())
 
 
-@part("robertson2007", "epochs", "The flips that separate two epochs of a fit", needs=("mq2008",), minutes=1)
+@part("robertson2007", "epochs", "The flips that separate two epochs of a fit", needs=("mq2008",), minutes=0.1)
 def epochs(setting: Setting) -> Finding:
     """Good and bad flips on the straight line from each epoch of L-BFGS to the next."""
     given = next(training_sets(setting))[1]

@@ -61,7 +61,7 @@ def lines_through(model: Model, number: int, seed: int) -> Floats:
     return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True) * length)
 
 
-@part("robertson2007", "theorem1", "Theorem 1 on real training sets", needs=("mq2008",), minutes=4)
+@part("robertson2007", "theorem1", "Theorem 1 on real training sets", needs=("mq2008",), minutes=1)
 def theorem1(setting: Setting) -> Finding:
     """Measures that respond to the same flips share all optima on lines; those that ignore some do not."""
     lines = 3 if setting.quick else 10
@@ -92,7 +92,7 @@ def theorem1(setting: Setting) -> Finding:
     )
 
 
-@part("robertson2007", "shared-lines", "How many optima measures share along lines", needs=("mq2008",), minutes=3)
+@part("robertson2007", "shared-lines", "How many optima measures share along lines", needs=("mq2008",), minutes=0.1)
 def shared_lines(setting: Setting) -> Finding:
     """With graded labels: the optima of each measure that AP has, too, and where the global ones are."""
     number = 3 if setting.quick else 20

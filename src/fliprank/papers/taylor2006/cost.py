@@ -21,7 +21,7 @@ FAR = 2.0
 """Descent is far cheaper if line search scores more than so many times the documents."""
 
 
-@part("taylor2006", "section5", "What gradient descent and line search cost", needs=("stanford-web",), minutes=3)
+@part("taylor2006", "section5", "What gradient descent and line search cost", needs=("stanford-web",), minutes=2)
 def section5(setting: Setting) -> Finding:
     """Documents scored and seconds of one fit by each method, at several training sizes."""
     rows, ratios, every = list[tuple[Any, ...]](), dict[str, float](), (generated(setting), web(setting))

@@ -77,7 +77,7 @@ def few_and_many(setting: Setting, data: Collection) -> dict[str, Ranker | Fitte
     "figure2",
     "NDCG by training size, number of parameters and method",
     needs=("stanford-web", "scifact"),
-    minutes=10,
+    minutes=6,
 )
 def figure2(setting: Setting) -> Finding:
     """All rankers on all collections that they can be trained on."""

@@ -16,7 +16,7 @@ from fliprank.papers.taylor2006.rankers import Precooked, curves, descent, untun
 TUNED, PRECOOKED, UNTUNED, NONE = "tuned BM25F", "precooked BM25F", "untuned BM25F", "no BM25F"
 
 
-@part("taylor2006", "figure3", "What tuning BM25F brings among hundreds of features", needs=("scifact",), minutes=7)
+@part("taylor2006", "figure3", "What tuning BM25F brings among hundreds of features", needs=("scifact",), minutes=4)
 def figure3(setting: Setting) -> Finding:
     """Four ways to have BM25F among many features."""
     shown, rows, claims = list[LearningCurve](), list[tuple[Any, ...]](), Claims()

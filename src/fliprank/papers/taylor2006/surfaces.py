@@ -37,7 +37,7 @@ class _Draw:
     ndcg_optima: int
 
 
-@part("taylor2006", "figure1", "RankNet's cost and NDCG over k and b", needs=("stanford-web",), minutes=1)
+@part("taylor2006", "figure1", "RankNet's cost and NDCG over k and b", needs=("stanford-web",), minutes=0.5)
 def figure1(setting: Setting) -> Finding:
     """Surfaces over k and b of the 2-parameter ranker, for several draws of 64 training queries."""
     rows, claims, shown, scaled = list[tuple[Any, ...]](), Claims(), None, list[str]()
