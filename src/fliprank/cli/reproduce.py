@@ -63,9 +63,7 @@ def reproduce(
     from fliprank.papers.data import parse_data
     from fliprank.papers.pages import write_pages
 
-    if listed and name is None:
-        return console.show(_listing(list(PARTS.values())))
-    wanted = find_parts(name or "all", part)
+    wanted = list(PARTS.values()) if listed and name is None else find_parts(name or "all", part)
     if listed:
         console.result(parts=[_described(each) for each in wanted])
         return console.answer(*_listing(wanted))
