@@ -232,5 +232,21 @@ def test_blocks_give_the_same_cascade_as_all_rows_at_once() -> None:
     np.testing.assert_array_equal(drawn.model.params.values, again.model.params.values)
     with pytest.raises(fr.InputError, match="no blocks"):
         telescope(cascade, list, valid, **QUICK)
-    with pytest.raises(fr.UsageError, match="not trained needs its training rows"):
-        telescope(cascade, blocks, valid, options=[None, {}, {}], **QUICK)
+    ready = Cascade([whole.model.stages[0], *cascade.stages[1:]], cascade.sizes)
+    later = telescope(ready, blocks, valid, options=[None, {}, {}], sample=None, **QUICK)
+    np.testing.assert_array_equal(later.model.params.values, whole.model.params.values)
+
+
+def test_in_blocks_a_stage_scores_only_what_reached_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    train, scored = rows(1), list[int]()
+    score = fr.Linear.score
+
+    def counted(self: fr.Linear, candidates: fr.Candidates) -> fr.Floats:
+        scored.append(len(candidates))
+        return score(self, candidates)
+
+    first = fr.Linear().prepared(train, 0)
+    cascade = Cascade([first, first, first, first], [60, 20, 8, 4])
+    monkeypatch.setattr(fr.Linear, "score", counted)
+    telescope(cascade, lambda: [train], options=[None, None, None, {}], sample=None, **QUICK)
+    assert [len(train), 20 * train.queries, 8 * train.queries] == scored[:3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log2
 from pathlib import Path
 
@@ -9,10 +10,11 @@ import numpy as np
 import pytest
 
 from fliprank.data.candidates import concat
+from fliprank.data.generate import generate
 from fliprank.experiment.cascade_analysis import AfterStage
 from fliprank.papers import PARTS
 from fliprank.papers.matveeva2006.figures import PERFECT, swapped
-from fliprank.papers.matveeva2006.sets import Scale, Sets, net, of_one_population, stage_row, trained
+from fliprank.papers.matveeva2006.sets import BLOCK, Scale, Sets, net, of_one_population, sets_of, stage_row, trained
 from fliprank.papers.matveeva2006.tables import verdict_on_gain
 from fliprank.papers.part import Setting
 
@@ -37,17 +39,36 @@ def test_sets_are_different_stretches_of_one_list_of_queries() -> None:
     assert np.isnan(sets.test.labels).any()
 
 
-def test_a_reshuffled_set_has_the_same_queries_in_another_order() -> None:
-    sets = Sets(SMALL, 3)
-    plain, one, again, two = (concat(*sets.blocks(order)) for order in (None, 1, 1, 2))
-    assert one.qids.tolist() == again.qids.tolist() != two.qids.tolist()
-    assert sorted(one.qids.tolist()) == sorted(two.qids.tolist()) == sorted(plain.qids.tolist())
-    names = plain.qids.tolist()
-    query = names.index(one.qids.tolist()[0])
-    assert one.features is not None
-    assert plain.features is not None
-    own = slice(plain.offsets[query], plain.offsets[query + 1])
-    np.testing.assert_array_equal(one.features[: one.offsets[1]], plain.features[own])
+def test_rows_in_a_file_are_those_that_the_generator_gives(tmp_path: Path) -> None:
+    sets = Sets(replace(SMALL, train=BLOCK + 6), 3, tmp_path)
+    first, second = sets.blocks()
+    assert (first.queries, second.queries) == (BLOCK, 6)
+    assert not list(tmp_path.iterdir())  # the file has no name: it can't be left behind
+    whole = generate(BLOCK + 6, model=sets.model).rows
+    for name in ("features", "labels"):
+        np.testing.assert_array_equal(
+            np.concatenate([getattr(part, name) for part in sets.blocks()]), getattr(whole, name)
+        )
+    assert [*first.qids.tolist(), *second.qids.tolist()] == whole.qids.tolist()
+    assert next(sets.blocks()) is first
+
+
+def test_only_the_last_collection_is_kept() -> None:
+    setting = Setting(quick=True)
+    sets = sets_of(setting, SMALL)
+    assert sets_of(setting, SMALL) is sets
+    sets_of(setting, replace(SMALL, train=3))
+    assert sets_of(setting, SMALL) is not sets
+
+
+def test_three_stages_begin_with_the_first_of_four(tmp_path: Path) -> None:
+    setting = Setting(quick=True, cache=tmp_path / "table4" / "key")
+    sets = Sets(SMALL, 0, tmp_path)
+    four = trained(setting, sets, [net(0)] * 4, SMALL.sizes, "linear", epochs=3)
+    alone = trained(setting, sets, [net(0)] * 3, SMALL.fewer, "from the start", epochs=3)
+    three = trained(setting, sets, [net(0)] * 3, SMALL.fewer, "linear", four.stages[0], epochs=3)
+    np.testing.assert_array_equal(three.params.values, alone.params.values)
+    assert not list(setting.shared.glob("* epochs"))
 
 
 def test_what_the_first_stage_learns_from_has_three_unlabelled_documents_per_rated_one() -> None:

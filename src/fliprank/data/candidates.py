@@ -265,13 +265,18 @@ class Candidates:
 
     def top(self, scores: ArrayLike, n: int) -> Candidates:
         """The `n` best rows of each query, best first."""
+        return self.take(self.top_rows(scores, n))
+
+    def top_rows(self, scores: ArrayLike, n: int) -> Ints:
+        """The numbers of the `n` best rows of each query, best first."""
         values = np.asarray(scores, np.float64)
         if values.shape != self.labels.shape or np.isnan(values).any():
             raise InputError(
                 f"top needs one score per row ({len(self)} rows), none of them NaN; got shape {values.shape}"
             )
         order = order_rows(values, self.offsets, self.docids)
-        return self.take(order[positions(self.offsets) < n])
+        best: Ints = order[positions(self.offsets) < n]
+        return best
 
     def split(self, *shares: float, seed: int = 0) -> tuple[Candidates, ...]:
         """Part the queries at random: `split(0.6, 0.2, 0.2)` gives train, validation and test.

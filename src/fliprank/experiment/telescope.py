@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fliprank.arrays import Ints
 from fliprank.checked import checked
 from fliprank.data.candidates import Candidates, concat
 from fliprank.data.files import StrPath
@@ -86,15 +87,16 @@ def telescope(
     that does not raise the measure on the validation queries is left out: later stages learn from less, and may
     overfit.
 
-    `train` may be a function that gives the queries in blocks. Each stage then calls it again, telescopes one block
-    after the other, and keeps what it draws from each: only that must fit in memory.
+    `train` may be a function that gives the queries in blocks, the same ones at each call. Each stage then calls it
+    again, cuts one block after the other, and keeps what it draws from each: only that must fit in memory. Which rows
+    are left is remembered, so that a stage scores no more than what reached the one before.
 
     After Ctrl-C the cascade has the stages that were begun. With `checkpoint`, a folder, `resume=True` goes on from
     there: the same run, bit for bit.
     """
     given = options_by_stage(cascade, options, {"sample": sample, **common})
     chosen, held = parse_measure(measure), valid
-    rows = None if callable(train) else train
+    rows, parts = (None, _InBlocks(train)) if callable(train) else (train, None)
     if held is not None and valid_sample is not None:
         held = subsample(held, np.random.default_rng([seed, 1]), valid_sample)
     fits: list[Fit] = []
@@ -102,20 +104,21 @@ def telescope(
     for s, (stage, size) in enumerate(zip(cascade.stages, cascade.sizes, strict=True)):
         if fits:
             last = fits[-1].model
-            rows, held = (None if each is None else _top(last, each, size) for each in (rows, held))
+            rows, held = (None if each is None else each.top(last.score(each), size) for each in (rows, held))
+            if parts is not None:
+                parts.cuts.append((last, size))
         place = None if checkpoint is None else Path(checkpoint) / f"stage-{s + 1}"
         name = f"stage {s + 1} of {len(cascade.stages)}, top {size}"
         own = given[s]
         if warm and fits and own is not None and _alike(stage, fits[-1].model):
             stage, own = fits[-1].model, {**own, "restarts": 1}
         with nullcontext() if progress is None else progress(name) as report:
-            if rows is None:
-                assert callable(train)
-                cuts = [(each.model, below) for each, below in zip(fits, [*sizes, size][1:], strict=True)]
-                drawn = _gathered(train, cuts, own, [seed, 0, s])
-            else:
-                random = np.random.default_rng([seed, 0, s])
-                drawn = rows if own is None else subsample_by_spec(rows, own.pop("sample"), random)
+            drawn = rows
+            if own is not None and parts is not None:
+                drawn = parts.draw(own.pop("sample"), [seed, 0, s])
+            elif own is not None:
+                assert rows is not None
+                drawn = subsample_by_spec(rows, own.pop("sample"), np.random.default_rng([seed, 0, s]))
             work = _Stage(stage, drawn, held, chosen, seed + SEEDS * s, place, resume, report)
             try:
                 fit = work.fit(own)
@@ -159,24 +162,29 @@ def options_by_stage(
     return [None if own is None else {**common, **own} for own in options]
 
 
-def _top(model: Model, rows: Candidates, size: int) -> Candidates:
-    return rows.top(model.score(rows), size)
+@dataclass(eq=False)
+class _InBlocks:
+    """Training queries in blocks: which rows of each are left, and the cuts to be made when a stage asks for them."""
 
+    blocks: Blocks
+    left: list[Ints | None] = field(default_factory=list)
+    cuts: list[tuple[Model, int]] = field(default_factory=list)
 
-def _gathered(
-    blocks: Blocks, cuts: Sequence[tuple[Model, int]], options: dict[str, Any] | None, seed: list[int]
-) -> Candidates:
-    """What a stage draws of each block, after earlier stages have cut it."""
-    if options is None:
-        raise UsageError("a stage that is not trained needs its training rows in memory, not in blocks")
-    sample, drawn = options.pop("sample"), []
-    for number, rows in enumerate(blocks()):
-        for model, size in cuts:
-            rows = _top(model, rows, size)
-        drawn.append(subsample_by_spec(rows, sample, np.random.default_rng([*seed, number])))
-    if not drawn:
-        raise InputError("there are no blocks of training queries")
-    return concat(*drawn)
+    def draw(self, sample: float | str | None, seed: list[int]) -> Candidates:
+        """What a stage learns from: drawn of each block, after earlier stages have cut it."""
+        drawn, left = list[Candidates](), list[Ints | None]()
+        for number, block in enumerate(self.blocks()):
+            kept = self.left[number] if self.left else None
+            rows = block if kept is None else block.take(kept)
+            for model, size in self.cuts:
+                best = rows.top_rows(model.score(rows), size)
+                rows, kept = rows.take(best), best if kept is None else kept[best]
+            drawn.append(subsample_by_spec(rows, sample, np.random.default_rng([*seed, number])))
+            left.append(kept)
+        if not drawn:
+            raise InputError("there are no blocks of training queries")
+        self.left, self.cuts = left, []
+        return concat(*drawn)
 
 
 def _alike(stage: Model, last: Model) -> bool:
@@ -195,7 +203,7 @@ class _Stage:
     """One stage to train, with the rows that reach it."""
 
     model: Model
-    rows: Candidates
+    rows: Candidates | None
     valid: Candidates | None
     measure: Measure
     seed: int
@@ -205,7 +213,8 @@ class _Stage:
 
     def fit(self, options: dict[str, Any] | None) -> Fit:
         if options is None:
-            return self._fit_of(self.model, self.rows, 0, "not trained", {})
+            return self._as_it_is()
+        assert self.rows is not None
         if isinstance(self.model, Trees):  # the methods and settings of the other stages are not for it
             options = {name: value for name, value in options.items() if name in OF_TREES}
         return train(
@@ -226,11 +235,14 @@ class _Stage:
         sign = self.measure.sign
         return sign * fit.best.valid > sign * self._measure(last.score(self.valid), self.valid)
 
-    def _fit_of(self, model: Model, rows: Candidates, number: int, stopped: str, settings: dict[str, Any]) -> Fit:
-        """The fit of a stage that has no epochs."""
-        parts = [float("nan") if p is None else self._measure(model.score(p), p) for p in (rows, self.valid)]
-        epoch = Epoch(number, float("nan"), parts[0], parts[1])
-        return Fit(model, epoch, (epoch,), stopped, settings, measure=self.measure)
+    def _as_it_is(self) -> Fit:
+        """The fit of a stage that is not trained: it has no epochs."""
+        nan = float("nan")
+        found = [
+            nan if part is None else self._measure(self.model.score(part), part) for part in (self.rows, self.valid)
+        ]
+        epoch = Epoch(0, nan, *found)
+        return Fit(self.model, epoch, (epoch,), "not trained", {}, measure=self.measure)
 
     def _measure(self, scores: Any, rows: Candidates) -> float:
         return self.measure.value(scores, rows)

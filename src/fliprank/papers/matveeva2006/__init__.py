@@ -4,4 +4,5 @@
 `variants` what the paper only mentions or leaves open, and the same on real collections.
 """
 
-from fliprank.papers.matveeva2006 import tables, figures, variants  # noqa: F401, I001 (in the paper's order)
+# Parts that share a collection follow one another: it is generated once.
+from fliprank.papers.matveeva2006 import figures, tables, variants  # noqa: F401

@@ -1,5 +1,4 @@
-"""Figures 3 to 7 of Matveeva et al. 2006: what nDCG sees, what RankNet does to it, and what stages do to the top"
-" ten."""
+"""Figures 3 to 7 of Matveeva et al. 2006: what nDCG sees, what RankNet does to it, what stages do to the top ten."""
 
 from __future__ import annotations
 
@@ -10,7 +9,6 @@ import numpy as np
 from fliprank.data.candidates import Candidates
 from fliprank.experiment.cascade_analysis import (
     EpochCurves,
-    epoch_curves,
     good_at_ranks,
     label_moves,
     opposed_query,
@@ -18,14 +16,13 @@ from fliprank.experiment.cascade_analysis import (
 )
 from fliprank.experiment.significance import randomisation
 from fliprank.measures import parse_measure
-from fliprank.models import Cascade, Linear
-from fliprank.papers.matveeva2006.sets import NDCG, Scale, Sets, net, trained
+from fliprank.models import Cascade
+from fliprank.papers.matveeva2006.sets import EPOCHS, NDCG, Scale, net, sets_of, trained
 from fliprank.papers.part import Finding, Setting, Verdict, part
 
 __all__ = ["swapped"]
 
 PERFECT = (4, 4, 3, 3, 2, 2, 2, 1, 1, 1)
-EPOCHS: dict[str, Any] = {"method": "adam", "rate": 0.003}
 
 
 def swapped() -> list[float]:
@@ -75,10 +72,9 @@ def _swapped_chart(values: list[float]) -> Any:
 def _curves(setting: Setting) -> tuple[EpochCurves, Candidates, Scale]:
     """Thirty epochs of the first stage, watched on the validation queries."""
     scale = Scale.of("first", setting)
-    sets = Sets(scale, setting.seed)
+    sets = sets_of(setting, scale)
     setting.say("thirty epochs of the first stage")
-    curves = epoch_curves(Linear(), sets.sampled(), sets.valid, (NDCG, "CorrectPairs"), epochs=30, **EPOCHS)
-    return curves, sets.valid, scale
+    return sets.epochs, sets.valid, scale
 
 
 @part("matveeva2006", "figure4", "nDCG against pairs in the right order over 30 epochs", minutes=2)
@@ -139,7 +135,7 @@ def figure5(setting: Setting) -> Finding:
 def _linear(setting: Setting) -> tuple[Cascade, Candidates, Scale]:
     """The cascade of Table 2's first line."""
     scale = Scale.of("first", setting)
-    sets = Sets(scale, setting.seed)
+    sets = sets_of(setting, scale)
     return trained(setting, sets, [net(0)] * 4, scale.sizes, "0 hidden nodes"), sets.test, scale
 
 

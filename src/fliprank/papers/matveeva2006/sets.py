@@ -1,41 +1,57 @@
 """The collections of Matveeva et al. 2006 as the generator makes them, and cascades trained on them.
 
 The paper's data are not public. Ours have its shape: up to 2,500 documents per query, about 30 of them rated on five
-levels, 400 weak features, many of them counts. Training queries are never all in memory: each stage generates them
-again, block by block, and keeps what it learns from.
+levels, 400 weak features, many of them counts. All rows of the first data set are 17 GB. They are generated once, block
+by block, into a file without a name that the system removes with the process: parts that follow one another share it,
+and memory holds only what a stage learns from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
 
+from fliprank.arrays import Matrix
 from fliprank.data.candidates import Candidates, concat
-from fliprank.data.generate import WebModel, generate, generate_blocks
+from fliprank.data.generate import WebModel, generate_blocks
+from fliprank.data.ids import Ids
 from fliprank.data.subsample import subsample
 from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.errors import InputError
-from fliprank.experiment.cascade_analysis import AfterStage
+from fliprank.experiment.cascade_analysis import AfterStage, EpochCurves, epoch_curves
 from fliprank.experiment.telescope import telescope
 from fliprank.models import Cascade, Linear, Model, Network, load_model
 from fliprank.papers.checkpoint import finished
 from fliprank.papers.part import Setting
 from fliprank.papers.write import cell
 
-__all__ = ["NDCG", "RANKNET", "Scale", "Sets", "net", "of_one_population", "stage_row", "trained"]
+__all__ = ["EPOCHS", "NDCG", "RANKNET", "Scale", "Sets", "net", "of_one_population", "sets_of", "stage_row", "trained"]
 
 NDCG = DEFAULT_MEASURE
-BLOCK = 32
+BLOCK = 64
 FIRST = {"validation": 1_000_000, "test": 2_000_000}
 """The numbers of the first queries that are not for training: the same, however many are."""
-VALID = 1000
-"""Unlabelled documents per validation query, as in the paper."""
-RANKNET: dict[str, Any] = {"objective": "ranknet", "restarts": 1, "patience": 10, "sweep": False, "l2": 0.01}
-"""RankNet with three unlabelled documents per labelled one (`telescope`'s default); l2 was fixed in advance."""
+VALID = 300
+"""Unlabelled documents per validation query, as in the paper's second data set (1,000 in its first)."""
+RANKNET: dict[str, Any] = {
+    "objective": "ranknet",
+    "restarts": 1,
+    "epochs": 40,
+    "patience": 5,
+    "sweep": False,
+    "l2": 0.01,
+}
+"""RankNet by L-BFGS, three unlabelled documents per labelled one (`telescope`'s default); l2 was fixed in advance."""
+
+EPOCHS: dict[str, Any] = {"method": "adam", "rate": 0.003}
+"""For figures 4 and 5: slow enough that thirty epochs can be told apart."""
 
 
 @dataclass(frozen=True)
@@ -67,51 +83,92 @@ class Scale:
         """What it takes to generate the collection again."""
         queries = {"training": self.train, "validation": self.valid, "test": self.test}
         shape = {"documents": self.documents, "features": self.features + 1, "populations": self.populations}
-        return {"data": "fr.generate", "queries": queries, **shape, "method": dict(RANKNET), "sample": 3}
+        unlabelled = {"sample": 3, "validation_unlabelled": VALID}
+        return {"data": "fr.generate", "queries": queries, **shape, "method": dict(RANKNET), **unlabelled}
 
 
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """The queries of a collection: validation and test queries in memory, training queries in blocks."""
+    """The queries of a collection; validation queries are in memory, the others in a file in `folder`."""
 
     scale: Scale
     seed: int
+    folder: Path | None = None
 
     @property
     def model(self) -> WebModel:
         s = self.scale
         return WebModel(documents=s.documents, weak=s.features, text=False, populations=s.populations, seed=self.seed)
 
-    def blocks(self, order: int | None = None) -> Iterator[Candidates]:
-        """The training queries; with `order`, blocks and the queries within them in an order of that number."""
-        starts = np.arange(0, self.scale.train, BLOCK)
-        rng = self._random(7, order or 0)
-        for start in starts.tolist() if order is None else rng.permutation(starts).tolist():
-            count = min(BLOCK, self.scale.train - start)
-            rows = generate(count, first=start, model=self.model).rows
-            yield rows if order is None else rows.select(rng.permutation(count))
+    @cached_property
+    def _training(self) -> list[Candidates]:
+        whole = self._on_disk(0, self.scale.train)
+        return [_queries(whole, start, min(start + BLOCK, whole.queries)) for start in range(0, whole.queries, BLOCK)]
+
+    def blocks(self) -> Iterator[Candidates]:
+        """The training queries."""
+        return iter(self._training)
 
     @cached_property
     def valid(self) -> Candidates:
-        """The labelled documents, and 1000 unlabelled ones per query."""
+        """The labelled documents, and some unlabelled ones per query."""
         blocks = generate_blocks(self.scale.valid, first=FIRST["validation"], block=BLOCK, model=self.model)
         drawn = [subsample(part.rows, self._random(8, i), VALID) for i, part in enumerate(blocks)]
         return concat(*drawn)
 
     @cached_property
     def test(self) -> Candidates:
-        """All documents; generated as one block, so as not to hold them twice."""
-        count = self.scale.test
-        [whole] = generate_blocks(count, first=FIRST["test"], block=count, model=self.model)
-        return whole.rows
+        """All documents."""
+        return self._on_disk(FIRST["test"], self.scale.test)
+
+    @cached_property
+    def epochs(self) -> EpochCurves:
+        """Thirty epochs of a linear first stage, watched on the validation queries."""
+        return epoch_curves(Linear(), self.sampled(), self.valid, (NDCG, "CorrectPairs"), epochs=30, **EPOCHS)
 
     def sampled(self) -> Candidates:
         """What the first stage learns from: the rated documents, and three unlabelled ones for each."""
         drawn = [subsample(rows, self._random(9, i), times=3, at_most=None) for i, rows in enumerate(self.blocks())]
         return concat(*drawn)
 
+    def _on_disk(self, first: int, count: int) -> Candidates:
+        """Queries from number `first` on; their features are a view of a file that is gone when the process ends."""
+        shape = (count * self.scale.documents, 1 + self.scale.features)
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=self.folder) as file:
+            features: Matrix = np.memmap(file, np.float32, "w+", shape=shape)
+        labels, qids, start = np.empty(len(features)), list[str](), 0
+        for part in generate_blocks(count, first=first, block=BLOCK, model=self.model):
+            stop = start + len(part.rows)
+            assert part.rows.features is not None
+            features[start:stop], labels[start:stop] = part.rows.features, part.rows.labels
+            qids += part.rows.qids.tolist()
+            start, names = stop, part.rows.feature_names
+        offsets = self.scale.documents * np.arange(count + 1)
+        return Candidates(offsets, labels, Ids.of(qids), None, np.asarray(features), names)
+
     def _random(self, *what: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, *what])
+
+
+def _queries(rows: Candidates, first: int, last: int) -> Candidates:
+    """Some queries, without a copy of their features."""
+    assert rows.features is not None
+    own = slice(rows.offsets[first], rows.offsets[last])
+    offsets = rows.offsets[first : last + 1] - rows.offsets[first]
+    qids = rows.qids.take(np.arange(first, last))
+    return Candidates(offsets, rows.labels[own], qids, None, rows.features[own], rows.feature_names)
+
+
+@lru_cache(maxsize=1)
+def _latest(scale: Scale, seed: int, folder: Path) -> Sets:
+    return Sets(scale, seed, folder)
+
+
+def sets_of(setting: Setting, scale: Scale) -> Sets:
+    """The queries of a collection of this size; those of the last one are kept for the next part."""
+    return _latest(scale, setting.seed, setting.shared)
 
 
 def net(hidden: int) -> Model:
@@ -125,11 +182,17 @@ def trained(
     stages: list[Model],
     sizes: tuple[int, ...],
     name: str,
-    blocks: Callable[[], Iterator[Candidates]] | None = None,
+    first: Model | None = None,
     **options: Any,
 ) -> Cascade:
-    """A cascade, telescoped on the training queries; kept under its name, for other parts of the paper as well."""
-    place = setting.shared / f"{name} {'-'.join(map(str, sizes))} {sets.scale.train}-{sets.scale.features}"
+    """A cascade, telescoped on the training queries; kept under its name, for other parts of the paper as well.
+
+    With `first`, a model that is trained already, only the stages after it are trained. A run that was killed goes on
+    after its last epoch.
+    """
+    s = sets.scale
+    shape = "-".join(map(str, (*sizes, s.train, s.valid, s.test, s.documents, s.features, s.populations)))
+    place = setting.shared / f"{name} {shape}"
     try:
         known = load_model(place)
         if isinstance(known, Cascade):
@@ -138,9 +201,16 @@ def trained(
         pass
     setting.say(f"training {name}")
     options = {**RANKNET, **options, "seed": setting.seed}
-    fit = finished(telescope(Cascade(stages, sizes), blocks or sets.blocks, sets.valid, **options))
+    if first is not None:
+        stages = [first, *stages[1:]]
+        options["options"] = [None, *({} for _ in stages[1:])]
+    epochs = place.with_name(f"{place.name} epochs")
+    fit = finished(
+        telescope(Cascade(stages, sizes), sets.blocks, sets.valid, checkpoint=epochs, resume=True, **options)
+    )
     assert isinstance(fit.model, Cascade)
     fit.model.save(place)
+    shutil.rmtree(epochs, ignore_errors=True)
     return fit.model
 
 

@@ -14,7 +14,7 @@ from fliprank.measures import parse_measure
 from fliprank.models import Cascade, FeatureSubset, Linear, Model, Network, Trees
 from fliprank.papers.checkpoint import finished
 from fliprank.papers.data import data_path, some_queries, text_collection
-from fliprank.papers.matveeva2006.sets import NDCG, RANKNET, Scale, Sets, net, of_one_population, stage_row, trained
+from fliprank.papers.matveeva2006.sets import NDCG, RANKNET, Scale, net, of_one_population, sets_of, stage_row, trained
 from fliprank.papers.matveeva2006.tables import READING, columns
 from fliprank.papers.part import Finding, Setting, Verdict, part
 from fliprank.text.features.features import features
@@ -49,7 +49,7 @@ def unlabelled(setting: Setting) -> Finding:
 def populations(setting: Setting) -> Finding:
     """Where the task at the top is the same as below, there is less to gain from stages of their own."""
     scale = of_one_population(Scale.of("small", setting))
-    sets, found = Sets(scale, setting.seed), {}
+    sets, found = sets_of(setting, scale), {}
     for nodes in (0,) if setting.quick else (0, 8):
         cascade = trained(setting, sets, [net(nodes)] * 4, scale.sizes, f"one population, {nodes} hidden nodes")
         found[f"{nodes} hidden nodes"] = after_stages(cascade, sets.test, NDCG, seed=setting.seed)
@@ -117,7 +117,7 @@ def late_stages(setting: Setting) -> Finding:
         choices = dict(list(choices.items())[:2])
     rows, sure = [], []
     for name, (own, sizes, options) in choices.items():
-        sets = Sets(own, setting.seed)
+        sets = sets_of(setting, own)
         cascade = trained(setting, sets, [net(hidden)] * 4, sizes, f"{hidden} hidden nodes, {name}", **options)
         third, end = after_stages(cascade, sets.test, NDCG, seed=setting.seed)[2:]
         rows.append((name, sizes[-1], third.value, end.value, end.step, end.step_p))
@@ -139,7 +139,7 @@ def late_stages(setting: Setting) -> Finding:
 def cutoffs(setting: Setting) -> Finding:
     """Sizes chosen on the validation queries for given prices, measured on the test queries."""
     scale = Scale.of("small", setting)
-    sets, chosen = Sets(scale, setting.seed), parse_measure(NDCG)
+    sets, chosen = sets_of(setting, scale), parse_measure(NDCG)
     few = [f"f{k + 1}" for k in range(0, scale.features, 4)]
     sizes = (scale.documents, scale.documents // 5, scale.documents // 10 if setting.quick else scale.documents // 50)
     models: list[Model] = [FeatureSubset(Linear(), few), Linear(), Network(2 if setting.quick else 16)]
@@ -219,7 +219,7 @@ def _real(setting: Setting, name: str, depth: int) -> list[Candidates]:
 def _variants(setting: Setting, choices: dict[str, tuple[list[Model], dict[str, Any]]]) -> dict[str, list[AfterStage]]:
     """Cascades of four stages on the small collection, after each stage."""
     scale = Scale.of("small", setting)
-    sets, found = Sets(scale, setting.seed), {}
+    sets, found = sets_of(setting, scale), {}
     for name, (models, options) in choices.items():
         cascade = trained(setting, sets, models, scale.sizes, name, **options)
         found[name] = after_stages(cascade, sets.test, NDCG, seed=setting.seed)
