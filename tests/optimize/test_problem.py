@@ -243,3 +243,22 @@ def test_nothing_is_ranked_where_all_scores_of_each_query_tie(levels: int) -> No
 def test_where_no_query_has_two_rows_nothing_ties() -> None:
     problem = score_problem(rows_of(sizes=(1, 1)), "ranknet")
     assert not problem.ranks_nothing(problem.place(np.zeros(2)))
+
+
+def test_the_measure_where_the_cost_was_just_asked_for_takes_no_scoring(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, scored, score = random_rows(3), list[int](), Linear.score
+
+    def counted(self: Linear, candidates: Candidates) -> Floats:
+        scored.append(len(candidates))
+        return score(self, candidates)
+
+    model = Linear().prepared(rows, 0)
+    problem, fresh = (Problem.of(model, rows, MEASURE, RankNet()) for _ in range(2))
+    here, there = np.array(model.params.free_values), np.array(model.params.free_values) + 1.0
+    expected = [fresh.measure_at(here), fresh.measure_at(there)]
+    monkeypatch.setattr(Linear, "score", counted)
+    problem.value_and_grad(here)
+    assert [problem.measure_at(here), len(scored)] == [expected[0], 1]
+    assert [problem.measure_at(there), len(scored)] == [expected[1], 2]
+    problem.value_and_grad(there, np.array([0]))  # of some queries only: not what is asked for next
+    assert [problem.measure_at(there), len(scored)] == [expected[1], 4]

@@ -80,6 +80,9 @@ class Problem:
     averaged over queries): a model that can't stretch its scores at will, such as BM25F or a language model, would be
     too sure or too unsure of its order, and an objective such as RankNet would set its parameters to change that.
     `scored` counts the documents that were scored to answer.
+
+    The scores behind the last answer on all queries are kept: a method that has just asked for the cost somewhere is
+    told the measure there without scoring again.
     """
 
     model: Model
@@ -88,6 +91,7 @@ class Problem:
     objective: Objective | None = None
     spread: bool = False
     scored: Scored = field(default_factory=Scored)
+    _latest: dict[str, tuple[bytes, tuple[Floats, ...]]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(
@@ -188,6 +192,8 @@ class Problem:
         total = sum(part.rows.queries for part in parts)
         work = [Evaluation(part, model, (part.objective or objective).at(progress)) for part in parts]
         shares = [part.rows.queries / total for part in parts]
+        if total == self.queries:
+            self._latest["scores"] = (values.tobytes(), tuple(each.scores for each in work))
         if not self.spread:
             return _Forward(sum(each.evaluate(share) for each, share in zip(work, shares, strict=True)), work, 1.0, 0)
         spreads = [each.spread() for each in work]
@@ -212,8 +218,11 @@ class Problem:
         return self._per_query(self._scores(values))
 
     def _scores(self, values: Floats) -> tuple[Floats, ...]:
-        model = self.at(values)
         self.scored.add(self._rows)
+        at, scores = self._latest.get("scores", (b"", ()))
+        if at == values.tobytes() and scores:
+            return scores
+        model = self.at(values)
         return tuple(model.score(shard.rows) for shard in self.shards)
 
     def _per_query(self, scores: Sequence[Floats]) -> Floats:
