@@ -13,7 +13,7 @@ from scipy import stats
 
 import fliprank as fr
 from fliprank.data.generate import FIELDS, FieldModel, Generated, WebModel, generate, generate_blocks
-from fliprank.experiment.realism import profile, side_by_side
+from fliprank.experiment.realism import profile
 
 NDCG = fr.parse_measure("nDCG(dcg='exp-log2')@10")
 
@@ -235,15 +235,11 @@ def test_nonsense_is_refused() -> None:
         generate(1, model=WebModel(), weak=3)
 
 
-def test_collections_are_put_side_by_side() -> None:
+def test_the_profile_of_a_collection() -> None:
     found = profile(generate(20, documents=100).rows)
     assert found["rows per query"] == 100
     assert sum(found[f"share of label {level}"] for level in range(5)) == pytest.approx(1)
     assert found["nDCG@10 of BM25F, rated rows"] > found["nDCG@10 of chance, rated rows"]
-    lines = list(side_by_side({"one": found, "other": {"queries": 1234.0}}))
-    assert lines[0] == "| | one | other |"
-    assert "| queries | 20 | 1,234 |" in lines
-    assert any(line.endswith("| - |") for line in lines)
 
 
 def test_a_file_is_generated_and_its_best_ranking_evaluated(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ Figure 6: `top_labels`. Figure 7: `good_at_ranks`. `report/cascade_plots.py` dra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -196,11 +196,12 @@ def _check_order_matters(cascade: Cascade, options: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class EpochCurves:
-    """`values[e, m]` is measure m on the validation queries after epoch e; `scores` has the scores of some epochs."""
+    """`values[e, m]` is measure m on the validation queries after epoch e; of some epochs the scores and the model."""
 
     measures: tuple[str, ...]
     values: Floats
     scores: dict[int, Floats]
+    models: dict[int, Model] = field(default_factory=dict)
 
     @property
     def correlation(self) -> float:
@@ -223,8 +224,8 @@ def epoch_curves(
 ) -> EpochCurves:
     """Figure 4: the measures after each epoch of one training run. Epoch 0 is the random start.
 
-    `keep` names the epochs whose scores are kept. The paper's pairs are all those whose labels differ, with unlabelled
-    documents rated 0. CorrectPairs leaves out unlabelled documents: `subsample` gives them that label.
+    `keep` names the epochs whose scores and models are kept. The paper's pairs are all those whose labels differ, with
+    unlabelled documents rated 0. CorrectPairs leaves out unlabelled documents: `subsample` gives them that label.
     """
     chosen = tuple(map(parse_measure, measures))
     settings = {"objective": "ranknet", "restarts": 1, "sweep": False, "patience": None, **options}
@@ -232,13 +233,14 @@ def epoch_curves(
     if fit.path is None or fit.start is None:
         count = len(fit.model.params.free_names)
         raise UsageError(f"curves need the parameters of each epoch, which are not kept of a model with {count:,}")
-    values, scores = list[list[float]](), dict[int, Floats]()
+    values, scores, models = list[list[float]](), dict[int, Floats](), dict[int, Model]()
     for epoch, point in enumerate(fit.path):
-        found = fit.start.at(fit.start.params.with_free(point)).score(valid)
+        there = fit.start.at(fit.start.params.with_free(point))
+        found = there.score(valid)
         values.append([each.value(found, valid) for each in chosen])
         if epoch in keep:
-            scores[epoch] = found
-    return EpochCurves(tuple(map(str, chosen)), np.array(values), scores)
+            scores[epoch], models[epoch] = found, there
+    return EpochCurves(tuple(map(str, chosen)), np.array(values), scores, models)
 
 
 @dataclass(frozen=True, eq=False)

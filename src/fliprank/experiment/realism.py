@@ -7,7 +7,7 @@ it is. MSLR has features instead of term statistics; where they say the same, th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.measures import parse_measure
 from fliprank.models import BM25F
 
-__all__ = ["mslr_profile", "profile", "side_by_side"]
+__all__ = ["mslr_profile", "profile"]
 
 MSLR_FIELDS = ("body", "anchor", "title", "url")
 COVERED, LENGTH, MEAN_TF, BM25_WHOLE, PAGERANK = 6, 11, 36, 110, 130
@@ -90,18 +90,3 @@ def _correlation(values: Floats, rows: Candidates, rated: Any) -> float:
     for column in (values[rated], rows.labels[rated]):
         centred.append(column - (np.bincount(owner, column, rows.queries) / count)[owner])
     return float(np.corrcoef(*centred)[0, 1])
-
-
-def _cell(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def side_by_side(profiles: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """A table in Markdown: one row per figure, one column per collection."""
-    yield f"| | {' | '.join(profiles)} |"
-    yield "|---|" + "---:|" * len(profiles)
-    for figure in dict.fromkeys(figure for each in profiles.values() for figure in each):
-        cells = (_cell(each.get(figure)) for each in profiles.values())
-        yield f"| {figure} | {' | '.join(cells)} |"

@@ -116,6 +116,11 @@ class Sets:
         drawn = [subsample(part.rows, self._random(8, i), VALID) for i, part in enumerate(blocks)]
         return concat(*drawn)
 
+    def whole_valid(self) -> Iterator[Candidates]:
+        """The validation queries in blocks, with all documents; unlabelled ones are rated 0."""
+        for part in generate_blocks(self.scale.valid, first=FIRST["validation"], block=BLOCK, model=self.model):
+            yield replace(part.rows, labels=np.nan_to_num(part.rows.labels, nan=0.0))
+
     @cached_property
     def test(self) -> Candidates:
         """All documents."""

@@ -14,8 +14,9 @@ from fliprank.models import Cascade
 from fliprank.papers.checkpoint import finished, kept
 from fliprank.papers.matveeva2006.sets import NDCG, RANKNET, Scale, Sets, net, sets_of, stage_row, trained
 from fliprank.papers.part import Finding, Setting, Verdict, part
+from fliprank.papers.rules import Claims, alike, all_of, difference, larger
 
-__all__ = ["columns", "verdict_on_gain"]
+__all__ = ["almost_all", "columns"]
 
 HIDDEN = (0, 2, 4, 8, 16, 32)
 ADAM: dict[str, Any] = {"method": "adam", "epochs": 8}
@@ -31,37 +32,45 @@ def columns(sizes: tuple[int, ...], first: str = "hidden nodes") -> tuple[str, .
     return (first, *(f"top {size:,}" for size in sizes), "gain", "p", "lost")
 
 
-def verdict_on_gain(found: AfterStage) -> Verdict:
-    """Whether the last stage is better than the first."""
-    if found.p >= 0.05:
-        return "can't be told at this size"
-    return "holds" if found.gain > 0 else "does not hold"
+def almost_all(verdicts: list[Verdict]) -> Verdict:
+    """The verdict on what is said of almost all: one may be otherwise.
+
+    >>> almost_all(["holds", "holds", "does not hold"]), almost_all(["holds", "does not hold", "does not hold"])
+    ('holds', 'does not hold')
+    """
+    held, against = (verdicts.count(word) for word in ("holds", "does not hold"))
+    return "holds" if held >= len(verdicts) - 1 else "does not hold" if against > 1 else "can't be told at this size"
 
 
 def _stages(setting: Setting, which: str, hidden: tuple[int, ...], fewer: bool, claim: str) -> Finding:
-    """One line per number of hidden nodes, one column per stage; the claim is on the linear net, nets are told of."""
+    """One line per number of hidden nodes, one column per stage; each is tested, last stage less first."""
     scale = Scale.of(which, setting)
     sets, sizes = sets_of(setting, scale), scale.fewer if fewer else scale.sizes
-    found = {}
+    found, claims, alike_four = {}, Claims(), list[Verdict]()
     for nodes in hidden:
-        name, first = f"{nodes} hidden nodes", None
+        name = f"{nodes} hidden nodes"
+        cascade = four = trained(setting, sets, [net(nodes)] * len(scale.sizes), scale.sizes, name)
         if fewer:  # the first stage is that of the cascade of four
-            first = trained(setting, sets, [net(nodes)] * len(scale.sizes), scale.sizes, name).stages[0]
-        cascade = trained(setting, sets, [net(nodes)] * len(sizes), sizes, name, first)
+            cascade = trained(setting, sets, [net(nodes)] * len(sizes), sizes, name, four.stages[0])
         found[nodes] = after_stages(cascade, sets.test, NDCG, seed=setting.seed)
-    linear = found[0][-1]
-    gained = [nodes for nodes, rows in found.items() if nodes and rows[-1].gain > 0 and rows[-1].p < 0.05]
-    lost = [nodes for nodes, rows in found.items() if nodes and rows[-1].gain < 0 and rows[-1].p < 0.05]
+        claims.add(f"{name}, last stage less first", larger, found[nodes][-1].values, found[nodes][0].values)
+        if fewer and not nodes:
+            ended = after_stages(four, sets.test, NDCG, seed=setting.seed)[-1]
+            apart = difference(found[0][-1].values, ended.values)
+            alike_four = [alike(apart)]
+    linear, *nets = claims.verdicts.values()
+    gained, lost = (nets.count(word) for word in ("holds", "does not hold"))
+    told = f" Without the second stage it ends {apart} from where four stages end." if fewer else ""
     return Finding(
         columns(sizes),
         tuple(stage_row(nodes, rows, sizes) for nodes, rows in found.items()),
         claim,
-        f"The linear net gains {linear.gain:+.4f} from the first to the last stage (p {linear.p:.2g});"
-        f" {len(gained)} of {len(hidden) - 1} two-layer nets gain and {len(lost)} lose significantly.",
-        verdict_on_gain(linear),
+        f"The linear net gains {found[0][-1].gain:+.4f} from the first to the last stage (p {found[0][-1].p:.2g});"
+        f" {gained} of {len(nets)} two-layer nets gain and {lost} lose significantly.{told}",
+        all_of([linear, *alike_four, *([almost_all(nets)] if which == "first" and not fewer else [])]),
         scale.settings() | {"hidden": list(hidden), "sizes": list(sizes), "seed": setting.seed},
         lambda: _chart({f"{nodes} hidden" if nodes else "linear": rows for nodes, rows in found.items()}),
-        (READING,),
+        (READING, *claims.notes),
     )
 
 

@@ -17,6 +17,7 @@ from fliprank.papers.data import data_path, some_queries, text_collection
 from fliprank.papers.matveeva2006.sets import NDCG, RANKNET, Scale, net, of_one_population, sets_of, stage_row, trained
 from fliprank.papers.matveeva2006.tables import READING, columns
 from fliprank.papers.part import Finding, Setting, Verdict, part
+from fliprank.papers.rules import Claims, alike, larger
 from fliprank.text.features.features import features
 
 __all__ = ["COSTS"]
@@ -31,17 +32,20 @@ def unlabelled(setting: Setting) -> Finding:
     """Linear stages that learn from 0, 1, 3 and 10 unlabelled documents for each labelled one."""
     times = (0, 3) if setting.quick else (0, 1, 3, 10)
     found = _variants(setting, {f"{n} per labelled": ([Linear()] * 4, {"sample": n}) for n in times})
-    last = {name: rows[-1] for name, rows in found.items()}
-    none, three = last["0 per labelled"], last["3 per labelled"]
-    p = randomisation(three.values - none.values, seed=setting.seed)
-    worse = three.value > none.value and p < 0.05
+    last, claims = {name: rows[-1] for name, rows in found.items()}, Claims()
+    three = last["3 per labelled"]
+    claims.add("3 per labelled less none", larger, three.values, last["0 per labelled"].values)
+    for n in times:
+        if n not in (0, 3):
+            claims.add(f"{n} per labelled less 3", alike, last[f"{n} per labelled"].values, three.values)
     return _finding(
         setting,
         found,
         "Without unlabelled documents the performance is not satisfactory; 1, 3 and 10 per labelled one are alike.",
-        f"After the last stage nDCG@10 is {none.value:.4f} without and {three.value:.4f} with three per labelled one"
-        f" (p {p:.2g}).",
-        "holds" if worse else "can't be told at this size" if p >= 0.05 else "does not hold",
+        f"After the last stage nDCG@10 is {last['0 per labelled'].value:.4f} without and {three.value:.4f} with three"
+        f" per labelled one. {claims.sentence}",
+        claims.verdict,
+        notes=claims.notes,
     )
 
 
@@ -122,14 +126,15 @@ def late_stages(setting: Setting) -> Finding:
         third, end = after_stages(cascade, sets.test, NDCG, seed=setting.seed)[2:]
         rows.append((name, sizes[-1], third.value, end.value, end.step, end.step_p))
         sure += [name] if end.step < 0 and end.step_p < 0.05 else []
-    first = rows[0]
+    first, best = rows[0], max(rows[1:], key=lambda row: row[4])
     verdict: Verdict = "holds" if first[4] < 0 else "does not hold"
     return Finding(
         ("variant", "documents at the end", "third stage", "last stage", "step", "p"),
         tuple(rows),
         "The last stage can lower nDCG of two-layer nets (4 and 8 hidden nodes in Table 2), insignificantly.",
         f"A net of {hidden} as in the paper changes by {first[4]:+.4f} at the last stage (p {first[5]:.2g});"
-        f" significant losses: {'; '.join(sure) or 'none'}.",
+        f" significant losses: {'; '.join(sure) or 'none'}. What changes it most: {best[0]} ({best[4]:+.4f}, p"
+        f" {best[5]:.2g}).",
         verdict if first[5] < 0.05 else "can't be told at this size",
         scale.settings() | {"hidden": hidden, "seed": setting.seed},
     )
@@ -233,6 +238,7 @@ def _finding(
     told: str,
     verdict: Verdict,
     scale: Scale | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Finding:
     scale = scale or Scale.of("small", setting)
     return Finding(
@@ -242,5 +248,5 @@ def _finding(
         told,
         verdict,
         scale.settings() | {"seed": setting.seed},
-        notes=(READING,),
+        notes=(READING, *notes),
     )
