@@ -105,7 +105,7 @@ def _most_opposed(sets: Sets) -> tuple[LabelMoves, list[list[float]]]:
     return moves, values
 
 
-@part("matveeva2006", "figure5", "Labels over ranks of one query, between epochs 1 and 2", minutes=2)
+@part("matveeva2006", "figure5", "Labels over ranks of one query, between epochs 1 and 2", minutes=0.3)
 def figure5(setting: Setting) -> Finding:
     """The query where pairs gain most while nDCG loses most, with all its documents."""
     scale = Scale.of("first", setting)
@@ -149,7 +149,7 @@ def _linear(setting: Setting) -> tuple[Cascade, Candidates, Scale]:
     return trained(setting, sets, [net(0)] * 4, scale.sizes, "0 hidden nodes"), sets.test, scale
 
 
-@part("matveeva2006", "figure6", "Labels among the top ten, from stage to stage", minutes=5)
+@part("matveeva2006", "figure6", "Labels among the top ten, from stage to stage", minutes=1)
 def figure6(setting: Setting) -> Finding:
     """How each stage changes the number of documents of each label among the top ten."""
     cascade, test, scale = _linear(setting)
@@ -175,7 +175,7 @@ def figure6(setting: Setting) -> Finding:
     )
 
 
-@part("matveeva2006", "figure7", "Good documents at each of the top ten ranks", minutes=5)
+@part("matveeva2006", "figure7", "Good documents at each of the top ten ranks", minutes=0.1)
 def figure7(setting: Setting) -> Finding:
     """The share of queries with a document labelled 3 or 4 at each rank, after each stage."""
     cascade, test, scale = _linear(setting)

@@ -18,6 +18,7 @@ __all__ = ["alike"]
 
 MSLR = "rankeval_5k/msn1.fold1.train.5k.txt"
 TWO, REAL = "two populations", ("stanford-web", "MSLR")
+NEEDS = ("stanford-web", "mslr-sample")
 COUNTS = ("queries", "rows per query", "rated per query")
 """What is not a property of a collection but of how much of it there is."""
 
@@ -37,7 +38,12 @@ def alike(profiles: dict[str, dict[str, float]]) -> tuple[int, int]:
     return sum(near), len(near) - sum(near)
 
 
-@part("matveeva2006", "generator", "Generated collections beside real ones", needs=("stanford-web", "mslr-sample"))
+def _cell(value: float | None) -> float | int | str:
+    """Whole numbers without decimals, which are lengths and counts; a dash where there is none."""
+    return "-" if value is None else int(value) if value >= 1 and value.is_integer() else float(value)
+
+
+@part("matveeva2006", "generator", "Generated collections beside real ones", needs=NEEDS, minutes=0.3)
 def generator(setting: Setting) -> Finding:
     """The same figures of generated and real collections, side by side."""
     queries, documents = (20, 300) if setting.quick else (200, 2500)
@@ -60,7 +66,7 @@ def generator(setting: Setting) -> Finding:
     among_all = profiles[TWO]["nDCG@10 of BM25F, all rows"]
     return Finding(
         ("figure", *profiles),
-        tuple((figure, *(each.get(figure, "-") for each in profiles.values())) for figure in figures),
+        tuple((figure, *(_cell(each.get(figure)) for each in profiles.values())) for figure in figures),
         "The documents are the top 2,500 of a basic ranker, with features of url, title, body and anchor text and some"
         " of the document alone; some are rated on five levels.",
         f"With two populations {near} of {near + other} figures are within a factor of two of the range of two real"

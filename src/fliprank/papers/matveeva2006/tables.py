@@ -84,7 +84,7 @@ def _chart(found: dict[str, list[AfterStage]]) -> Any:
     return stages_chart(found)
 
 
-@part("matveeva2006", "table2", "Four stages, linear and two-layer nets", minutes=35)
+@part("matveeva2006", "table2", "Four stages, linear and two-layer nets", minutes=8)
 def table2(setting: Setting) -> Finding:
     """The first data set, 2500, 1000, 100 and 10 documents."""
     claim = (
@@ -93,28 +93,28 @@ def table2(setting: Setting) -> Finding:
     return _stages(setting, "first", (0, 2) if setting.quick else HIDDEN, False, claim)
 
 
-@part("matveeva2006", "table3", "Reshuffled training sets, linear", minutes=40)
+@part("matveeva2006", "table3", "Reshuffled training sets, linear", minutes=8)
 def table3(setting: Setting) -> Finding:
     """Eleven runs with the training queries in other orders."""
     claim = "Over 11 reshufflings every stage raises the mean, by more than the runs differ (0.001 to 0.002)."
     return _reshuffled(setting, "first", 2 if setting.quick else 11, claim)
 
 
-@part("matveeva2006", "table4", "Three stages, linear and two-layer nets", minutes=30)
+@part("matveeva2006", "table4", "Three stages, linear and two-layer nets", minutes=3)
 def table4(setting: Setting) -> Finding:
     """Without the stage of 1000 documents."""
     claim = "Without the second stage the gain is about the same: the linear net goes from 0.445 to 0.473 all the same."
     return _stages(setting, "first", (0, 2) if setting.quick else HIDDEN, True, claim)
 
 
-@part("matveeva2006", "table6", "Four stages on more training queries", minutes=10)
+@part("matveeva2006", "table6", "Four stages on more training queries", minutes=4)
 def table6(setting: Setting) -> Finding:
     """The second data set: more training queries; the paper has 23,407."""
     claim = "With more training queries telescoping gains as much: the linear net goes from 0.462 to 0.483."
     return _stages(setting, "second", (0, 2) if setting.quick else (0, 4, 8), False, claim)
 
 
-@part("matveeva2006", "table7", "Reshuffled training sets, more training queries", minutes=12)
+@part("matveeva2006", "table7", "Reshuffled training sets, more training queries", minutes=3)
 def table7(setting: Setting) -> Finding:
     """Five runs on the second data set."""
     claim = "Over 5 reshufflings of the larger set every stage raises the mean, by more than the runs differ."

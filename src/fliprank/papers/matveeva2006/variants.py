@@ -27,7 +27,7 @@ COSTS = (1.0, 4.0, 64.0)
 REAL = ("scifact", "npl", "icecat")
 
 
-@part("matveeva2006", "unlabelled", "Unlabelled documents per labelled one", minutes=3)
+@part("matveeva2006", "unlabelled", "Unlabelled documents per labelled one", minutes=0.4)
 def unlabelled(setting: Setting) -> Finding:
     """Linear stages that learn from 0, 1, 3 and 10 unlabelled documents for each labelled one."""
     times = (0, 3) if setting.quick else (0, 1, 3, 10)
@@ -49,7 +49,7 @@ def unlabelled(setting: Setting) -> Finding:
     )
 
 
-@part("matveeva2006", "populations", "One population of documents: the control", minutes=2)
+@part("matveeva2006", "populations", "One population of documents: the control", minutes=0.4)
 def populations(setting: Setting) -> Finding:
     """Where the task at the top is the same as below, there is less to gain from stages of their own."""
     scale = of_one_population(Scale.of("small", setting))
@@ -69,7 +69,7 @@ def populations(setting: Setting) -> Finding:
     )
 
 
-@part("matveeva2006", "stages", "Richer models at later stages, warm starts", minutes=6)
+@part("matveeva2006", "stages", "Richer models at later stages, warm starts", minutes=1.5)
 def stages(setting: Setting) -> Finding:
     """The paper expects more sophisticated rankers to help at later stages, where documents are few."""
     linear: list[Model] = [Linear()] * 4
@@ -104,7 +104,7 @@ def stages(setting: Setting) -> Finding:
     )
 
 
-@part("matveeva2006", "late-stages", "Why nets lose at late stages", minutes=5)
+@part("matveeva2006", "late-stages", "Why nets lose at late stages", minutes=1)
 def late_stages(setting: Setting) -> Finding:
     """A net at every stage: as in the paper, and with one thing changed at a time."""
     scale = Scale.of("small", setting)
@@ -140,7 +140,7 @@ def late_stages(setting: Setting) -> Finding:
     )
 
 
-@part("matveeva2006", "cutoffs", "Cut-offs chosen from data", minutes=2)
+@part("matveeva2006", "cutoffs", "Cut-offs chosen from data", minutes=0.3)
 def cutoffs(setting: Setting) -> Finding:
     """Sizes chosen on the validation queries for given prices, measured on the test queries."""
     scale = Scale.of("small", setting)
@@ -183,7 +183,7 @@ def cutoffs(setting: Setting) -> Finding:
     )
 
 
-@part("matveeva2006", "collections", "Real collections, by features of their indexes", needs=REAL, minutes=12)
+@part("matveeva2006", "collections", "Real collections, by features of their indexes", needs=REAL, minutes=0.5)
 def collections(setting: Setting) -> Finding:
     """Deep candidates by BM25, every feature of the index, three stages."""
     depth, sizes = (100, (100, 30, 10)) if setting.quick else (1000, (1000, 100, 10))
