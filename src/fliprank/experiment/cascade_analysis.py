@@ -205,8 +205,8 @@ class EpochCurves:
 
     @property
     def correlation(self) -> float:
-        """The correlation of the first two measures over the epochs."""
-        first, second = self.values[:, 0], self.values[:, 1]
+        """The correlation of the first two measures over the epochs; the random start is none of them."""
+        first, second = self.values[1:, 0], self.values[1:, 1]
         if len(first) < 2 or first.std() == 0 or second.std() == 0:
             return float("nan")
         return float(np.corrcoef(first, second)[0, 1])
