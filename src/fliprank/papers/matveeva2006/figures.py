@@ -134,8 +134,8 @@ def figure5(setting: Setting) -> Finding:
     return Finding(
         ("label", "documents", "rise", "fall", "most ranks risen", "most ranks fallen"),
         tuple(rows),
-        "For single queries pairs get better while nDCG gets worse: poor documents rise by many ranks (over 1,000 in the"
-        " paper's example), highly relevant ones fall by a few.",
+        "For single queries pairs get better while nDCG gets worse: poor documents rise by many ranks (over 1,000 in"
+        " the paper's example), highly relevant ones fall by a few.",
         f"Of the query where they go apart most nDCG@10 goes from {values[0][0]:.3f} to {values[0][1]:.3f}, pairs in"
         f" the right order from {values[1][0]:.4f} to {values[1][1]:.4f}; a document labelled 0 or 1 rises by up to"
         f" {int(risen[moves.labels <= 1].max()):,} ranks.",
