@@ -138,9 +138,9 @@ def late_stages(setting: Setting) -> Finding:
         verdict if first[5] < 0.05 else "can't be told at this size",
         scale.settings() | {"hidden": hidden, "seed": setting.seed},
         notes=(
-            "Why: the last stage learns all its weights anew, from some ten documents per query, which are alike. A loss"
-            " that shrinks with twice the queries, and is none where the stage starts from the weights before it, says"
-            " that it has too little to learn from.",
+            "Why: the last stage learns all its weights anew, from some ten documents per query, which are alike. A"
+            " loss that shrinks with twice the queries, and is none where the stage starts from the weights before it,"
+            " says that it has too little to learn from.",
         ),
     )
 
