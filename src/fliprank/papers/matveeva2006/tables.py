@@ -84,7 +84,7 @@ def _chart(found: dict[str, list[AfterStage]]) -> Any:
     return stages_chart(found)
 
 
-@part("matveeva2006", "table2", "Four stages, linear and two-layer nets", minutes=8)
+@part("matveeva2006", "table2", "Four stages, linear and two-layer nets", minutes=7)
 def table2(setting: Setting) -> Finding:
     """The first data set, 2500, 1000, 100 and 10 documents."""
     claim = (
@@ -93,7 +93,7 @@ def table2(setting: Setting) -> Finding:
     return _stages(setting, "first", (0, 2) if setting.quick else HIDDEN, False, claim)
 
 
-@part("matveeva2006", "table3", "Reshuffled training sets, linear", minutes=8)
+@part("matveeva2006", "table3", "Reshuffled training sets, linear", minutes=10)
 def table3(setting: Setting) -> Finding:
     """Eleven runs with the training queries in other orders."""
     claim = "Over 11 reshufflings every stage raises the mean, by more than the runs differ (0.001 to 0.002)."
@@ -114,7 +114,7 @@ def table6(setting: Setting) -> Finding:
     return _stages(setting, "second", (0, 2) if setting.quick else (0, 4, 8), False, claim)
 
 
-@part("matveeva2006", "table7", "Reshuffled training sets, more training queries", minutes=3)
+@part("matveeva2006", "table7", "Reshuffled training sets, more training queries", minutes=5)
 def table7(setting: Setting) -> Finding:
     """Five runs on the second data set."""
     claim = "Over 5 reshufflings of the larger set every stage raises the mean, by more than the runs differ."
