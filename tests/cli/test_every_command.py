@@ -35,7 +35,7 @@ RUNS = {
     "diff": "diff bm25.run tuned.run --qrels qrels.txt",
     "fuse": "fuse --qrels qrels.txt --run bm25.run --run tuned.run --folds 2 --out fused",
     "importance": "importance fit test.txt",
-    "generate": "generate --queries 3 --docs 4 --out g.jsonl --utility u.txt",
+    "generate": "generate --queries 3 --docs 4 --out g.jsonl --utility u.txt --force",
     "reproduce": "reproduce robertson2007 --part figure1 --quick --out papers",
 }
 PRINTS = ("diff", "evaluate", "importance", "landscape surface", "landscape trajectory", "landscape flips")

@@ -20,11 +20,12 @@ from fliprank.experiment.parameter_settings import read_settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES.remove(ROOT / "docs" / "diff.md")  # its commands follow one another: test_diff_command runs them
 
 QUICKLY = {
     "train": ["--epochs", "3", "--restarts", "1"],
     "curve": ["--repeats", "1", "--sizes", "8,16", "--restarts", "1"],
-    "generate": ["--docs", "20"],
+    "generate": ["--docs", "20", "--force"],
     "reproduce": ["--list"],
 }
 """What makes an example quick; all that it says is still read. Parts of papers have tests of their own."""

@@ -41,7 +41,7 @@ Examples:
 
   fliprank importance fit test.txt -m nDCG@10
 
-  fliprank importance fit test.txt --feature "bm25*" --csv > importance.csv
+  fliprank importance fit test.txt --feature "1*" --csv > importance.csv
 
   fliprank importance tuned judgements.csv --of field --of parameter
 

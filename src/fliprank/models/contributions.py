@@ -98,7 +98,7 @@ def _of_terms(terms: list[str], fields: tuple[str, ...], values: Floats) -> Cont
 @contributions.register(BM25F)
 def _saturating(model: BM25 | BM25F, candidates: Candidates) -> list[Contributions]:
     assert model.fields is not None
-    lines, out = term_rows(candidates, model.fields), []
+    lines, out = term_rows(candidates, model.fields, absent=True), []
     k = float(model.params["k"])
     for rows, terms, weight, tf in _queries(candidates, lines):
         length = lines.length[rows].astype(np.float64)
@@ -114,7 +114,7 @@ def _saturating(model: BM25 | BM25F, candidates: Candidates) -> list[Contributio
 @contributions.register
 def _summed(model: BM25Sum, candidates: Candidates) -> list[Contributions]:
     assert model.fields is not None
-    lines, out = term_rows(candidates, model.fields), []
+    lines, out = term_rows(candidates, model.fields, absent=True), []
     w, _, _, a = model.params.values.reshape(-1, EACH).T
     for rows, terms, weight, tf in _queries(candidates, lines):
         norms = np.maximum(model.norms(lines.length[rows].astype(np.float64)), LEAST)[:, None, :]
