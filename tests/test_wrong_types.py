@@ -17,6 +17,7 @@ LINEAR = fr.Linear().prepared(ROWS, 0)
 RUN = fr.Run(ROWS.offsets, ROWS.qids, ROWS.document_ids(), np.zeros(4))
 QRELS = fr.Qrels.of({"1": {"a": 1}})
 INDEX = fr.Index.build([{"_id": "a", "title": "red"}])
+LISTS = {"a": {"1": {"a": 2.0, "b": 1.0}}, "b": {"1": {"a": 1.0, "c": 2.0}}}
 CASCADE = fr.Cascade([LINEAR], sizes=[2])
 LINE: dict[str, Any] = {"base": np.zeros(4), "slope": np.ones(4), "candidates": ROWS}
 
@@ -26,12 +27,21 @@ PUBLIC: dict[str, dict[str, Any]] = {
     "choose_cutoffs": {"cascade": CASCADE, "candidates": ROWS, "measure": "AP", "grid": [2]},
     "compare": {"qrels": ROWS, "runs": {"a": np.zeros(4), "b": np.ones(4)}, "measures": "AP", "convention": "ranx"},
     "concat": {"parts": ROWS},
+    "diff": {
+        "before": RUN, "after": RUN, "qrels": QRELS, "measure": "AP", "top": 3, "queries": {"1": "red"}, "rows": ROWS,
+        "depth": 5, "seed": 0,
+    },
     "evaluate": {"qrels": ROWS, "runs": np.zeros(4), "measures": "AP", "convention": "trec_eval", "seed": 0},
     "feature_names": {"index": INDEX},
     "feature_rows": {"index": INDEX, "queries": {"q": "red"}, "qrels": {"q": {"a": 1}}, "select": ["*"]},
     "features": {"index": INDEX, "candidates": ROWS, "queries": {"1": "red", "2": "red"}, "select": ["*"]},
     "find_flips": {**LINE, "low": 0.0},
     "folds": {"rows": ROWS, "parts": (1, 0, 1), "folds": 2, "seed": 0},
+    "fuse": {
+        "runs": LISTS, "qrels": QRELS, "test": QRELS, "engine": "plain", "settings": {}, "measure": "AP", "folds": 2,
+    },
+    "fused_run": {"rows": ROWS, "scores": np.zeros(4), "name": "x", "depth": 1},
+    "fusion_rows": {"runs": LISTS, "qrels": QRELS, "queries": ["1"], "depth": 3, "ascending": ["a"], "ties": "docid"},
     "generate": {"queries": 1, "first": 0, "model": fr.WebModel()},
     "generate_blocks": {"queries": 1, "first": 0, "block": 2, "model": fr.WebModel()},
     "group_rows": {"qid": ["a"]},
@@ -44,7 +54,7 @@ PUBLIC: dict[str, dict[str, Any]] = {
     "parse_objective": {"name": "ranknet"},
     "rank_distribution": {"scores": [1.0, 2.0], "sigma": 1.0, "method": "recursion"},
     "read_beir": {"folder": "nowhere", "split": "test"},
-    "read_candidates": {"path": "nowhere"},
+    "read_candidates": {"path": "nowhere", "n_features": 3},
     "read_letor": {"path": "nowhere", "unjudged": -1.0, "n_features": 3, "cache": True},
     "read_parquet": {"path": "nowhere"},
     "read_qrels": {"path": "nowhere"},

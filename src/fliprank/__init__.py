@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from fliprank.experiment.evaluation import Evaluation as Evaluation
     from fliprank.experiment.evaluation import compare as compare
     from fliprank.experiment.evaluation import evaluate as evaluate
+    from fliprank.experiment.fusing import Fused as Fused
+    from fliprank.experiment.fusing import fuse as fuse
     from fliprank.experiment.importance import Importance as Importance
     from fliprank.experiment.importance import importance as importance
     from fliprank.experiment.learning_curve import Ranker as Ranker
@@ -133,6 +135,7 @@ _HOMES = {
     "fliprank.data.readers": ("read_candidates",),
     "fliprank.errors": ("FliprankError", "InputError", "UsageError"),
     "fliprank.experiment.diff": ("Diff", "diff"),
+    "fliprank.experiment.fusing": ("Fused", "fuse"),
     "fliprank.experiment.evaluation": ("Evaluation", "compare", "evaluate"),
     "fliprank.experiment.cutoffs": ("choose_cutoffs",),
     "fliprank.experiment.importance": ("Importance", "importance"),

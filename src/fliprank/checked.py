@@ -49,6 +49,8 @@ WORDS = {
     "Recipes": "a list of trials",
     "Progress": "a function that is told how far the work is",
     "OpenProgress": "a function that is told how far the work is",
+    "Ranking": "a run, its file, scores by query and document, a frame, or a model",
+    "JudgedLike": "judgements, their file, labels by query and document, a frame, or rows with labels",
     "QueriesLike": "query texts by id, or the path of a file of queries",
     "QrelsLike": "judgements, labels by query and document, or the path of a file of judgements",
     "Direction": "the name of a parameter, rates by name, or a vector of rates",
@@ -115,6 +117,8 @@ def _fits(value: Any, word: str) -> bool:
 
 
 ALIASES = {
+    "Ranking": ("Run", "Model", "StrPath", "Mapping", "DataFrame"),
+    "JudgedLike": ("Qrels", "Candidates", "StrPath", "Mapping", "DataFrame"),
     "QueriesLike": ("Mapping", "StrPath"),
     "QrelsLike": ("Qrels", "Mapping", "StrPath"),
     "Direction": ("str", "Mapping", "ArrayLike"),

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fliprank.arrays import Floats, Ints
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.data.csr import bounds, positions, span_indices
 from fliprank.data.ids import Ids, factorize, first_equal, locate
@@ -38,6 +39,7 @@ RunLike = Run | str | PathLike[str] | Mapping[Any, Mapping[Any, float]]
 """A run, its file, or {query id: {document id: score}}."""
 
 
+@checked
 def fusion_rows(
     runs: Mapping[str, RunLike] | Sequence[RunLike],
     qrels: Qrels | str | PathLike[str] | Mapping[Any, Mapping[Any, float]] | None = None,
@@ -160,6 +162,7 @@ def _joined(names: tuple[str, ...], entries: Sequence[_Entries], judged: Qrels) 
     return replace(judge(judged, union).candidates, lists=lists)
 
 
+@checked
 def fused_run(rows: Candidates, scores: ArrayLike, name: str = "fused", depth: int | None = None) -> Run:
     """The run of these scores, for `write_run`: all rows, or the best `depth` of each query."""
     values = np.asarray(scores, np.float64)

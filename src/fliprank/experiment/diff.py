@@ -22,6 +22,7 @@ import numpy as np
 import polars as pl
 
 from fliprank.arrays import Ints
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.data.trec import Qrels, Run, read_run
 from fliprank.defaults import DEFAULT_MEASURE
@@ -41,6 +42,11 @@ from fliprank.text.search.queries import QueriesLike, read_queries
 from fliprank.text.titles import read_titles
 
 __all__ = ["Diff", "diff"]
+
+Ranking = Any
+"""A run (file, `Run`, {query: {document: score}}, frame), or a model."""
+JudgedLike = Any
+"""Judgements of any kind that `evaluate` takes."""
 
 PAGE = 64
 """Queries that are looked at together."""
@@ -155,10 +161,11 @@ class Diff:
         return pl.DataFrame([row for each in self for row in records(each)], schema=schema, orient="row")
 
 
+@checked
 def diff(
-    before: Any,
-    after: Any = None,
-    qrels: Any = None,
+    before: Ranking,
+    after: Ranking | None = None,
+    qrels: JudgedLike | None = None,
     *,
     measure: str | Measure | None = None,
     top: int = 10,

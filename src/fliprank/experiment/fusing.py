@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fliprank import __version__
+from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.data.csr import bounds
 from fliprank.data.csv_cells import safe_cell
@@ -107,11 +109,12 @@ class Fused:
         return f"Fused({self.model.engine}: {', '.join(self.model.lists)}; {self.verdict.sentence})"
 
 
+@checked
 def fuse(
     runs: Mapping[str, RunLike] | Sequence[RunLike],
-    qrels: Any,
+    qrels: Qrels | str | PathLike[str] | Mapping[Any, Mapping[Any, float]],
     *,
-    test: Any = None,
+    test: Qrels | str | PathLike[str] | Mapping[Any, Mapping[Any, float]] | None = None,
     engine: str = "plain",
     settings: Mapping[str, Any] | None = None,
     measure: str | Measure = DEFAULT_MEASURE,
