@@ -25,6 +25,7 @@ PARTS = {
     "Indexing and retrieval": "indexing",
     "Features from text": "features",
     "Tuning": "tuning",
+    "Fusion": "fusion",
     "Cascades": "cascade",
 }
 

@@ -135,6 +135,12 @@ def test_a_shop_tunes_its_search(shop: Path, tmp_path: Path, columns: int) -> No
     default = str(out / "default.run") if columns == 200 and len(str(out)) < 150 else "default.run"
     assert [row[0] for row in means] == ["run", default, "new.run"]
     assert means[1][1] == f"{told['proof']['test']['measures']['AP']['default']:.4f}"
+    moved = look(f"fliprank diff {out}", columns, tmp_path)
+    assert "Traceback" not in moved.text
+    assert all(len(line) <= columns for line in moved.lines)
+    proof = told["proof"]["test"]
+    counts = f"{proof['better']} queries helped, {proof['worse']} hurt"
+    assert counts in " ".join(moved.lines)
 
 
 @pytest.mark.parametrize("columns", WIDTHS)
