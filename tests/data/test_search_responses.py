@@ -154,3 +154,8 @@ def test_judgements_of_the_search_relevance_workbench(wrapped: Any, tmp_path: Pa
 def test_broken_judgements_are_said(ratings: Any, told: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=told):
         read_qrels(written(tmp_path / "j.json", {"judgmentRatings": [{"query": "shoes", "ratings": ratings}]}))
+
+
+def test_ids_that_begin_with_brackets_are_no_json(tmp_path: Path) -> None:
+    assert read_run(written(tmp_path / "a.run", "[red] Q0 d1 1 2.5 x\n")).to_dict() == {"[red]": {"d1": 2.5}}
+    assert read_qrels(written(tmp_path / "a.txt", "{q} 0 d1 1\n")).to_dict() == {"{q}": {"d1": 1.0}}

@@ -59,6 +59,7 @@ def _furnished(command: Callable[..., Any]) -> Callable[..., Any]:
         from fliprank.console import output
 
         output.begin(*(arguments.pop(name, False) for name in ("quiet_", "json_")))
+        interruption.happened = False
         try:
             command(**arguments)
         except KeyboardInterrupt:

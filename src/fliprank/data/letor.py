@@ -109,7 +109,7 @@ def read_letor(
     key = f"{FORMAT} {unjudged!r} {missing} {n_features} {content_digest(sizes) if sizes.is_file() else None}"
     rows, warning = cached(source, key, parse) if cache else parse()
     for line in warning.splitlines():
-        warnings.warn(line, UserWarning, stacklevel=2)
+        warnings.warn(line, UserWarning, stacklevel=3)  # where `checked` was called
     return rows
 
 

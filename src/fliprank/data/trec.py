@@ -12,6 +12,7 @@ run is measured.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -247,6 +248,7 @@ _BEIR = _Format(Layout(3, 3, 1, 2), "label", "a line is: query-id corpus-id scor
 _RUN = _Format(Layout(5, 6, 2, 4), "score", "a line is: qid Q0 docno rank score tag")
 _BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
 _BOM = b"\xef\xbb\xbf"
+_JSON = re.compile(rb"\s*(\{\s*[\"}]|\[\s*[\[{\"\]])")
 
 
 @checked
@@ -289,8 +291,8 @@ def read_run(path: StrPath) -> Run:
 
 
 def _is_json(buffer: Bytes, begin: int) -> bool:
-    """Whether an object or a list begins here: no line of a TREC file does so."""
-    return buffer[begin : begin + 64].tobytes().lstrip()[:1] in (b"{", b"[")
+    """Whether an object or a list of JSON begins here; an id may begin with a bracket, too."""
+    return _JSON.match(buffer[begin : begin + 64].tobytes()) is not None
 
 
 @checked
