@@ -141,7 +141,7 @@ def interrupted_python(code: str, presses: int) -> tuple[int, str]:
         assert process.stdout.readline() == "ready\n"
         for _ in range(presses):
             process.send_signal(signal.SIGINT)
-            time.sleep(0.2)
+            time.sleep(0.6)
         _, err = process.communicate()
     return process.returncode, err
 

@@ -196,4 +196,4 @@ def test_what_makes_no_sense_is_refused_in_one_line(
     done = fliprank_does("train", *(names.get(each, each) for each in given), "--out", tmp_path / "fit")
     assert done.returncode == 2, done.stderr
     assert said in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert len([line for line in done.stderr.splitlines() if not line.startswith("fliprank: training,")]) == 1

@@ -248,6 +248,7 @@ _BEIR = _Format(Layout(3, 3, 1, 2), "label", "a line is: query-id corpus-id scor
 _RUN = _Format(Layout(5, 6, 2, 4), "score", "a line is: qid Q0 docno rank score tag")
 _BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
 _BOM = b"\xef\xbb\xbf"
+_NUMBER = re.compile(rb"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
 _JSON = re.compile(rb"\s*(\{\s*[\"}]|\[\s*[\[{\"\]])")
 
 
@@ -261,8 +262,9 @@ def read_qrels(path: StrPath) -> Qrels:
     buffer, begin = _open(path)
     end = line_end(buffer, begin)
     first = buffer[begin:end].tobytes()
-    if _is_json(buffer, begin) or is_judgement_table(first):
-        table = read_judgement_json(path) if _is_json(buffer, begin) else read_judgement_table(path)
+    json = _is_json(path, buffer, begin, _QRELS.layout)
+    if json or is_judgement_table(first):
+        table = read_judgement_json(path) if json else read_judgement_table(path)
         return replace(Qrels.of(table.labels), texts=table.texts, notes=table.notes)
     if first.split() == _BEIR_HEADER:
         return Qrels._judged(*_read(path, buffer, end + 1, _BEIR))
@@ -282,7 +284,7 @@ def read_run(path: StrPath) -> Run:
     if source.suffix == ".parquet":
         return Run.from_frame(read_frame(source), name)
     buffer, begin = _open(path)
-    if _is_json(buffer, begin):
+    if _is_json(path, buffer, begin, _RUN.layout):
         return Run.of(read_responses(path), name)
     if is_score_table(buffer[begin : line_end(buffer, begin)].tobytes()):
         return Run.of(read_score_table(path), name)
@@ -290,9 +292,14 @@ def read_run(path: StrPath) -> Run:
     return Run(offsets, qids, docids, scores, _tag(buffer, int(docids.start[0])))
 
 
-def _is_json(buffer: Bytes, begin: int) -> bool:
-    """Whether an object or a list of JSON begins here; an id may begin with a bracket, too."""
-    return _JSON.match(buffer[begin : begin + 64].tobytes()) is not None
+def _is_json(path: StrPath, buffer: Bytes, begin: int, layout: Layout) -> bool:
+    """Whether this is JSON: by its name, or by its content. An id may begin with a bracket, too."""
+    if Path(path).name.removesuffix(".gz").endswith((".json", ".jsonl")):
+        return True
+    if _JSON.match(buffer[begin : begin + 64].tobytes()) is None:
+        return False
+    columns = buffer[begin : line_end(buffer, begin)].tobytes().split()
+    return not (layout.least <= len(columns) <= layout.most and _NUMBER.fullmatch(columns[layout.number]))
 
 
 @checked

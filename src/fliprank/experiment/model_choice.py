@@ -58,8 +58,9 @@ def choose_and_tune(rows: Candidates, *, measure: Measure, folds: int | None, se
     """
     if folds is None:
         raise UsageError("--model auto chooses by cross-validation: it can't be left out")
+    baseline = baseline_for(rows).prepared(rows, seed)
     models, left_out = _possible(rows)
-    fit = choose_among(models, baseline_for(rows).prepared(rows, seed), rows, measure, folds, seed, **options)
+    fit = choose_among(models, baseline, rows, measure, folds, seed, **options)
     return replace(fit, settings={**fit.settings, "left_out": left_out})
 
 
