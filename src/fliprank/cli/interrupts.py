@@ -34,6 +34,7 @@ class Interruption:
     """Whether Ctrl-C was pressed, and what the command would then say."""
 
     happened: bool = False
+    heard: int = 0
     kept: Callable[[], str] = lambda: "nothing was written"
     command: str = "fliprank"
     end: Callable[[], None] = lambda: None
@@ -63,6 +64,7 @@ class Interruption:
             return
         told, tell = socket.socketpair()
         tell.setblocking(False)
+        self.heard = 0
         signal.signal(signal.SIGINT, self._on_signal)
         woken = signal.set_wakeup_fd(tell.fileno(), warn_on_full_buffer=False)
         watcher = threading.Thread(target=self._watch, args=(told,), daemon=True)
@@ -77,6 +79,10 @@ class Interruption:
             told.close()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        """What Python itself hears of Ctrl-C; the second one may come here before the watcher is told of it."""
+        self.heard += 1
+        if self.heard > 1:
+            _leave()
         self.happened = True
         raise KeyboardInterrupt
 
