@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numba
 import numpy as np
 import optuna
 import ranx
@@ -19,6 +20,7 @@ from timing import Row, show, timed
 import fliprank as fr
 from fliprank.experiment.fusing import fuse
 
+numba.config.THREADING_LAYER = "omp"  # ranx asks for one under which kernels can't run in threads
 DATA = Path(__file__).parents[2] / "shared" / "data" / "fusion" / "dl19"
 LISTS = ("bm25", "bm25_rm3", "splade", "tasb", "ada2", "repllama")
 MEASURE, DEPTH, TRIALS, STEP = "nDCG@10", 100, 100, 0.2
