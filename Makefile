@@ -8,11 +8,11 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 demo: .venv/core
 	$(BIN)/fliprank demo
 
-test: .venv/test .venv/lucene
+test: .venv/test .venv/lucene .venv/node
 	$(BIN)/pytest -n 2 --dist loadfile
 
-# Against the engines and frameworks that fuse lists, some hundred megabytes of them.
-test-engines: .venv/test .venv/engines
+# Against the engines and frameworks themselves, some hundred megabytes of them.
+test-engines: .venv/test .venv/engines .venv/lucene .venv/lucene9 .venv/postgresql
 	$(BIN)/pytest tests/engines
 
 lint: .venv/lint
@@ -63,3 +63,25 @@ LUCENE := apt-get download -qq liblucene8-java
 		dpkg -x liblucene8-java_*.deb unpacked && mv unpacked ../lucene; } >/dev/null 2>&1 || \
 		echo "No Lucene: apt-get could not download liblucene8-java; the tests that compare with it will be skipped"
 	@rm -rf $@.new
+
+# Lucene 9: the jar that comes with pyserini, of which nothing else is used.
+.venv/lucene9: | $(BIN)/python
+	@rm -rf $@.new && $(BIN)/pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+		--dest $@.new pyserini==0.40.0
+	@cd $@.new && ../bin/python -m zipfile -e pyserini-*.whl unpacked && mv unpacked/pyserini/resources/jars ../lucene9
+	@rm -rf $@.new
+
+# Search engines of documentation sites, from npm; Node itself from Debian where there is none.
+NODE := $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends nodejs npm
+NPM := npm install --silent --no-audit --no-fund minisearch@7 lunr@2 @orama/orama@3
+.venv/node: | $(BIN)/python
+	@mkdir -p $@.new && cd $@.new && { { { command -v node && command -v npm; } || { $(NODE); }; } && \
+		echo '{"private": true}' >package.json && $(NPM) && mv ../node.new ../node; } >/dev/null 2>&1 || \
+		echo "No MiniSearch, Lunr and Orama: apt-get or npm could not install them; the tests that run them will be skipped"
+	@rm -rf $@.new
+
+# PostgreSQL's server, which tests start themselves in a temporary folder: Debian's package, where there is none.
+.venv/postgresql: | $(BIN)/python
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
+		$(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends postgresql; } >/dev/null
+	@touch $@

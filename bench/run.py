@@ -26,6 +26,7 @@ PARTS = {
     "Features from text": "features",
     "Tuning": "tuning",
     "Fusion": "fusion",
+    "Fusion of many queries": "fusion_growth",
     "Cascades": "cascade",
 }
 

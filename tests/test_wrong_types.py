@@ -32,6 +32,7 @@ PUBLIC: dict[str, dict[str, Any]] = {
         "depth": 5, "seed": 0,
     },
     "evaluate": {"qrels": ROWS, "runs": np.zeros(4), "measures": "AP", "convention": "trec_eval", "seed": 0},
+    "export_model": {"model": fr.Fusion("vespa", ["a", "b"]), "to": "vespa", "folder": "nowhere", "force": False},
     "feature_names": {"index": INDEX},
     "feature_rows": {"index": INDEX, "queries": {"q": "red"}, "qrels": {"q": {"a": 1}}, "select": ["*"]},
     "features": {"index": INDEX, "candidates": ROWS, "queries": {"1": "red", "2": "red"}, "select": ["*"]},

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from fliprank.errors import FliprankError as FliprankError
     from fliprank.errors import InputError as InputError
     from fliprank.errors import UsageError as UsageError
+    from fliprank.experiment.adaptive_fusing import with_query_traits as with_query_traits
     from fliprank.experiment.cutoffs import choose_cutoffs as choose_cutoffs
     from fliprank.experiment.diff import Diff as Diff
     from fliprank.experiment.diff import diff as diff
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from fliprank.experiment.telescope import telescope as telescope
     from fliprank.experiment.training import train as train
     from fliprank.experiment.tuning import tune as tune
+    from fliprank.export.folder import export_model as export_model
     from fliprank.landscape import find_flips as find_flips
     from fliprank.landscape import score_trajectory as score_trajectory
     from fliprank.measures import AP as AP
@@ -82,6 +84,7 @@ if TYPE_CHECKING:
     from fliprank.measures import parse_measure as parse_measure
     from fliprank.models import BM25 as BM25
     from fliprank.models import BM25F as BM25F
+    from fliprank.models import AdaptiveFusion as AdaptiveFusion
     from fliprank.models import AllFeatures as AllFeatures
     from fliprank.models import Blend as Blend
     from fliprank.models import BM25Sum as BM25Sum
@@ -90,6 +93,7 @@ if TYPE_CHECKING:
     from fliprank.models import Feature as Feature
     from fliprank.models import FeatureSubset as FeatureSubset
     from fliprank.models import Fusion as Fusion
+    from fliprank.models import Hybrid as Hybrid
     from fliprank.models import JelinekMercer as JelinekMercer
     from fliprank.models import Linear as Linear
     from fliprank.models import Model as Model
@@ -135,6 +139,7 @@ _HOMES = {
     "fliprank.data.readers": ("read_candidates",),
     "fliprank.errors": ("FliprankError", "InputError", "UsageError"),
     "fliprank.experiment.diff": ("Diff", "diff"),
+    "fliprank.experiment.adaptive_fusing": ("with_query_traits",),
     "fliprank.experiment.fusing": ("Fused", "fuse"),
     "fliprank.experiment.evaluation": ("Evaluation", "compare", "evaluate"),
     "fliprank.experiment.cutoffs": ("choose_cutoffs",),
@@ -144,6 +149,7 @@ _HOMES = {
     "fliprank.experiment.telescope": ("telescope",),
     "fliprank.experiment.training": ("train",),
     "fliprank.experiment.tuning": ("tune",),
+    "fliprank.export.folder": ("export_model",),
     "fliprank.landscape": ("find_flips", "score_trajectory"),
     "fliprank.measures": (
         *("AP", "Bpref", "CorrectPairs", "DCG", "ERR", "ESL", "GM", "GMAP", "Judged", "Measure", "P", "R", "RBP", "RR"),
@@ -155,7 +161,9 @@ _HOMES = {
         "BM25Sum",
         "Cascade",
         "FeatureSubset",
+        "AdaptiveFusion",
         "Fusion",
+        "Hybrid",
         "Dirichlet",
         "Feature",
         "AllFeatures",

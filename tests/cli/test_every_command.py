@@ -35,10 +35,12 @@ RUNS = {
     "diff": "diff bm25.run tuned.run --qrels qrels.txt",
     "fuse": "fuse --qrels qrels.txt --run bm25.run --run tuned.run --folds 2 --out fused",
     "importance": "importance fit test.txt",
+    "export": "export fit --to solr-ltr --out exported",
     "generate": "generate --queries 3 --docs 4 --out g.jsonl --utility u.txt --force",
+    "verify": "verify tuned-sqlite --docs docs.jsonl --queries queries.tsv --qrels test-qrels.txt",
     "reproduce": "reproduce robertson2007 --part figure1 --quick --out papers",
 }
-PRINTS = ("diff", "evaluate", "importance", "landscape surface", "landscape trajectory", "landscape flips")
+PRINTS = ("diff", "evaluate", "importance", "verify", "landscape surface", "landscape trajectory", "landscape flips")
 """Commands whose result is what they print; of the others it is what they write."""
 
 
@@ -68,7 +70,7 @@ def test_json_is_one_document_and_quiet_leaves_only_the_answer(name: str, sandbo
     assert told.keys() - {"written"}
     assert "error" not in told
     assert all((folder / path).exists() for path in told.get("written", []))
-    assert bool(told.get("written")) == (name not in ("diff", "evaluate", "importance"))
+    assert bool(told.get("written")) == (name not in ("diff", "evaluate", "importance", "verify"))
     done = call(*RUNS[name].split(), "--quiet", folder=folder)
     assert (done.code, done.err) == (0, "")
     assert bool(done.out) == (name in PRINTS)

@@ -61,6 +61,7 @@ EXAMPLES = sorted(
         line.partition(" # ")[0].strip()
         for text in (*HELP.values(), *(page.read_text() for page in PAGES))
         for line in command_lines(text)
+        if "https://host" not in line  # a cluster: tests/clusters has commands that ask one
     }
 )
 

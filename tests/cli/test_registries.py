@@ -1,4 +1,4 @@
-"""A toy model, measure, objective and method, each one file and one line of registration, through the command line."""
+"""A toy model, measure, objective, method and export target, each one file and one line, through the command line."""
 
 from __future__ import annotations
 
@@ -98,6 +98,14 @@ class Coin(Method):
             if not recorder.epoch(best, top):
                 return
 ''',
+    "toy_target": '''
+from fliprank.export import Export, target
+
+@target("toy-engine", "toys of two features", lambda model: None if model.kind == "first-two" else "")
+def write(model, about):
+    """The one parameter."""
+    return Export({"toy.txt": f"a = {model.params['a']}"}, ("Paste toy.txt.",), lost=("All else.",))
+''',
 }
 
 
@@ -153,3 +161,16 @@ def test_toys_are_driven_by_both_commands(folder: Path, tmp_path: Path, command:
     assert told["train"][told["measure"]] > 0.5
     if "first-two" in given:
         assert told["params"]["fitted"]["a"] < -0.2  # labels fall with the second feature
+
+
+def test_a_toy_engine_takes_the_toy_model_and_no_other(folder: Path, tmp_path: Path) -> None:
+    train = ["train", str(folder / "train.txt"), "--method", "coin", "--measure", "TopLabel", "--model", "first-two"]
+    assert fliprank_does(folder, *train, "--out", str(tmp_path / "fit")).returncode == 0
+    export = ["--to", "toy-engine", "--out", str(tmp_path / "out")]
+    assert fliprank_does(folder, "export", str(tmp_path / "fit"), *export).returncode == 0
+    assert (tmp_path / "out" / "toy.txt").read_text().startswith("a = -")
+    assert "- All else." in (tmp_path / "out" / "README.md").read_text()
+    assert "toys of two features" in fliprank_does(folder, "export", "--help").stdout
+    done = fliprank_does(folder, "export", str(tmp_path / "fit"), "--to", "onnx", "--out", str(tmp_path / "x"))
+    assert "a first-two model is no sum of linear models" in done.stderr
+    assert "targets that can: toy-engine" in done.stderr

@@ -16,7 +16,8 @@ from fliprank.models.registry import make_model, model_names
 from fliprank.optimize.methods import METHODS
 
 FEATURES = ("linear", "network", "cascade")
-"""Models that read features; all others read term statistics, but a fusion, which reads lists."""
+LISTS = {"fusion": "lists", "adaptive-fusion": "lists", "hybrid": "both"}
+"""Models that read features, and those that read lists, alone or beside term statistics; all others read the latter."""
 
 
 def fliprank_does(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -40,7 +41,13 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, fr.Candidates]:
         for name in ("bm25", "dense")
     }  # fmt: skip
     qrels = {f"q{q}": {f"d{d}": int(rng.integers(3)) for d in range(14)} for q in range(12)}
-    return {"terms": terms, "features": features, "lists": fr.fusion_rows(runs, qrels)}
+    lists = fr.with_query_traits(fr.fusion_rows(runs, qrels))
+    documents = few.document_ids().tolist()
+    dense = {qid: dict(zip(documents[a:b:2], rng.normal(size=b - a).tolist(), strict=False))
+             for qid, a, b in zip(few.qids.tolist(), few.offsets[:-1], few.offsets[1:], strict=True)}  # fmt: skip
+    judged = collection() / "qrels" / "train.tsv"
+    both = index.candidates(collection(), judged, depth=12, runs={"dense": dense}, ranker=fr.BM25F())
+    return {"terms": terms, "features": features, "lists": lists, "both": both.select(np.arange(12))}
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +63,7 @@ def files(rows: dict[str, fr.Candidates], tmp_path_factory: pytest.TempPathFacto
 def test_every_model_is_fitted_by_every_method_that_makes_sense(
     rows: dict[str, fr.Candidates], name: str, method: str
 ) -> None:
-    given = rows["features" if name in FEATURES else "lists" if name == "fusion" else "terms"]
+    given = rows["features" if name in FEATURES else LISTS.get(name, "terms")]
     model = make_model(name, given, hidden=2 if name == "network" else None)
     options = {"steps": 3} if method == "grid" else {"epochs": 1}
     options |= {"samples": 5} if method in ("line", "golden", "brent", "sampled", "metzler2007") else {}

@@ -1,6 +1,6 @@
-"""Tests against engines and frameworks that fuse lists: `make test-engines` installs them."""
+"""Tests against engines and frameworks that `make test-engines` installs."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
+sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("models", "verify")]

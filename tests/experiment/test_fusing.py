@@ -17,6 +17,7 @@ from fliprank.experiment.evaluation import evaluate
 from fliprank.experiment.fusing import TUNED, Fused, fuse, weight_curve, write_fused
 from fliprank.measures import parse_measure
 from fliprank.models.fusion import Fusion
+from fliprank.papers.own.fusion_calibration import WORLDS, world
 
 MEASURE = "nDCG@10"
 Lists = dict[str, dict[str, dict[str, float]]]
@@ -120,9 +121,11 @@ def test_test_queries_are_other_queries_and_decide() -> None:
 
 
 def test_noise_beside_a_good_list_is_hardly_ever_adopted() -> None:
+    """200 collections are in docs/fusion-proof.md. The noise has to be of documents that the good list would not
+    return anyway: else it is good for something, to fill in what the other one missed."""
     adopted = 0
     for seed in range(8):
-        lists, judged = collection(100 + seed, queries=25, documents=25, good=(1.5, 0.0))
+        lists, judged = world(WORLDS["noise"], 500 + seed)
         found = fuse(lists, judged, measure=MEASURE, settings={"normalise": "minmax"})
         adopted += found.verdict.word == "adopt"
     assert adopted <= 1

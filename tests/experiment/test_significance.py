@@ -104,6 +104,15 @@ def test_wilcoxon_is_scipys():
     assert wilcoxon(b - a) == wilcoxon((a - b)[::-1]) == wilcoxon(a - b)
 
 
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 70), st.integers(0, 2**32 - 1), st.sampled_from([0.3, 3.0, 1000.0]))
+def test_wilcoxon_is_scipys_with_and_without_ties(size, seed, grain):
+    values = np.round(np.random.default_rng(seed).normal(0.3, 1, size) * grain) / grain
+    some = values[values != 0]
+    if len(some):
+        assert wilcoxon(values) == pytest.approx(stats.wilcoxon(some).pvalue, rel=1e-9, abs=1e-14)
+
+
 def test_wilcoxon_drops_zeros():
     assert wilcoxon([1, 2, 3, 4, 5]) == pytest.approx(2 / 32)
     assert wilcoxon([0, 1, 2, 0, 3, 4, 5]) == pytest.approx(2 / 32)

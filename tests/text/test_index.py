@@ -51,6 +51,7 @@ def test_the_arrays_are_what_plain_counting_gives(texts: list[dict[str, str]], s
     assert index.docids.tolist() == plain.ids
     assert [plain.ids[d] for d in np.argsort(index.rank)] == sorted(plain.ids)
     assert index.length.tolist() == [[len(terms) for terms in row] for row in plain.terms]
+    assert index.distinct.tolist() == [[len(set(terms)) for terms in row] for row in plain.terms]
     for d, row in enumerate(plain.terms):
         for f, terms in enumerate(row):
             a, b = index.token_offsets[f, d : d + 2]

@@ -18,6 +18,7 @@ from fliprank.cli import (  # noqa: F401
     demo,
     diff,
     evaluate,
+    export,
     features,
     fuse,
     generate,
@@ -27,6 +28,7 @@ from fliprank.cli import (  # noqa: F401
     reproduce,
     train,
     tune,
+    verify,
 )
 from fliprank.cli.app import app
 from fliprank.cli.every_command import furnish, tell_error

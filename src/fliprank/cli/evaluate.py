@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fliprank.cli.app import app
+from fliprank.cli.cluster_options import ClusterOptions
+from fliprank.cli.options import with_options
 from fliprank.defaults import REPORTED_MEASURES
 from fliprank.errors import UsageError
 
@@ -54,17 +56,26 @@ Examples:
 
   fliprank evaluate test.letor.gz scores.txt -m "nDCG(dcg='exp-log2')@10" --convention lightgbm --explain
 
+  fliprank evaluate qrels.txt --engine opensearch --url https://host:9200 --index shop --queries queries.tsv
+
 Measures are named as in ir_measures; trec_eval's (ndcg_cut_10, map) and ranx's (ndcg_burges@10) names are understood.
 Without -m: {measures}.
 """.format(measures=", ".join(REPORTED_MEASURES))
 
 
 @app.command(epilog=EVALUATE_EXAMPLES)
+@with_options
 def evaluate(
     qrels: Annotated[
         Path, typer.Argument(help="Judgements: TREC or BEIR qrels, CSV; or rows: LETOR, Parquet, term statistics.")
     ],
-    runs: Annotated[list[Path], typer.Argument(help="TREC runs; for rows also files with one score per line.")],
+    live: ClusterOptions,
+    runs: Annotated[
+        list[Path] | None, typer.Argument(help="TREC runs; for rows also files with one score per line.")
+    ] = None,
+    engine: Annotated[str | None, typer.Option(help="With --url: what runs there, as elasticsearch.")] = None,
+    queries: Annotated[Path | None, typer.Option(help="With --url: the texts to search for.")] = None,
+    depth: Annotated[int, typer.Option(min=1, help="With --url: documents per query.")] = 100,
     measure: Annotated[list[str] | None, typer.Option("-m", "--measure", help="A measure; may be repeated.")] = None,
     convention: Annotated[Tool, typer.Option(help="Whose reading of the measures to reproduce.")] = Tool.fliprank,
     ties: Annotated[
@@ -86,10 +97,15 @@ def evaluate(
         raise UsageError("choose one of --json and --csv")
     from fliprank.experiment import evaluation
 
+    given: Any = {} if not live.asked else {live.name: live.run(engine, queries, depth)}
+    if not runs and not given:
+        raise UsageError("what to evaluate? Give runs, or --url of a cluster")
+    if runs:
+        given = runs if not given else {path.stem: path for path in runs} | given
     with console.working("evaluating"):
         names = measure or REPORTED_MEASURES
         rule = None if ties is None else ties.value
-        result = evaluation.evaluate(qrels, runs, names, convention=convention.value, ties=rule, seed=seed)
+        result = evaluation.evaluate(qrels, given, names, convention=convention.value, ties=rule, seed=seed)
         comparisons = result.compare(permutations=permutations, confidence=confidence, seed=seed)
     if console.output.json:
         console.result(**_content(result, comparisons, per_query, explain))

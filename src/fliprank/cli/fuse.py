@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fliprank.cli.app import app
+from fliprank.cli.documents import index_in
 from fliprank.cli.help_pages import ExampleCommand
 from fliprank.cli.options import method_settings
 from fliprank.cli.outputs import out_folder
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from fliprank.experiment.fusing import Fused
     from fliprank.experiment.results import Result
 
-__all__ = ["fuse"]
+__all__ = ["fuse", "named_lists"]
 
 FUSE_EXAMPLES = """
 Examples:
@@ -32,12 +33,18 @@ Examples:
 
   fliprank fuse --qrels train.qrels --test test.qrels --run bm25.run --run dense.run --engine opensearch --depth 100
 
+  fliprank fuse --qrels qrels.txt --run bm25.run --run dense.run --adaptive --queries queries.tsv
+
 Lists are TREC runs, tables (CSV, TSV, Parquet: query, docid, score) or JSON responses of an engine; see docs/files.md.
 
-Afterwards: OUT/settings.txt (to paste), OUT/fused.run, OUT/to-judge.csv (what to judge next), OUT/result.json
-(figures), OUT/model (the tuned fusion where it is proven better, else the best of what there was), OUT/weight.svg (the
-measure over the weight of the second of two lists).
+Afterwards: OUT/settings.txt (to paste), OUT/fused.run, OUT/queries.csv (each query before and after),
+OUT/moved.csv (documents that moved, and their ranks in each list), OUT/to-judge.csv (what to judge next),
+OUT/result.json (figures), OUT/model (the tuned fusion where it is proven better, else the best of what there was),
+OUT/weight.svg (the measure over the weight of the second of two lists), OUT/weights.csv (of each query, where
+--adaptive is proven better).
 """
+
+AS_GOOD = "as good: weights that no test tells from the best on their line (95%), other lists in their proportions."
 
 SHOWN = 5
 """Documents to judge that are shown; all are in the file."""
@@ -56,6 +63,13 @@ def fuse(
     measure: Annotated[list[str] | None, typer.Option("-m", "--measure", help="The first is tuned for.")] = None,
     depth: Annotated[int | None, typer.Option(min=1, help="How many documents of each list count; all.")] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    adaptive: Annotated[bool, typer.Option("--adaptive", help="Weights may depend on the query, if proven.")] = False,
+    queries: Annotated[
+        Path | None, typer.Option(help="With --adaptive: texts of the queries, for their length.")
+    ] = None,
+    index: Annotated[
+        Path | None, typer.Option(help="With --adaptive, --queries: index of the documents, for idf.")
+    ] = None,
     adopt: Annotated[str, typer.Option(help="When OUT/model is the tuned fusion: proven, always or never.")] = "proven",
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for settings, figures and runs.")] = Path("fused"),
@@ -73,7 +87,7 @@ def fuse(
     folder, measures = out_folder(out), measure or [DEFAULT_MEASURE]
     with console.fit_progress("fusing") as report:
         found = fused_of(
-            _lists(run),
+            named_lists(run),
             qrels,
             test=test,
             engine=engine,
@@ -84,6 +98,9 @@ def fuse(
             depth=depth,
             ascending=ascending or (),
             seed=seed,
+            adaptive=adaptive,
+            queries=queries,
+            index=None if index is None else index_in(index),
             progress=report,
         )
     result = write_fused(folder, found, adopt, depth)
@@ -95,7 +112,7 @@ def fuse(
     console.written(folder / "result.json")
 
 
-def _lists(given: list[str]) -> dict[str, Any]:
+def named_lists(given: list[str]) -> dict[str, Any]:
     """Files by name: NAME=FILE, or the file's own name."""
     out = dict[str, Any]()
     for one in given:
@@ -112,6 +129,7 @@ def _lists(given: list[str]) -> dict[str, Any]:
 
 def _tables(found: Fused, result: Result) -> Iterator[Table | str]:
     """What came of it, what counts most first."""
+    from fliprank.cli.diff_text import moves_lines
     from fliprank.console import new_table, plain
     from fliprank.experiment.fusing import TUNED
     from fliprank.experiment.significance import p_value
@@ -126,16 +144,21 @@ def _tables(found: Fused, result: Result) -> Iterator[Table | str]:
         label = f"[bold]{plain(name)}[/]" if name in (found.kept, TUNED) else plain(name)
         table.add_row(label, *(f"{means[m]:.4f}" for m in measures))
     yield table
+    yield from moves_lines(found.moves)
     tuned = found.model.params
-    weights = new_table(f"Parameters: {result.fit.settings['chosen']}", ["parameter", "default", "tuned"])
+    weights = new_table(f"Parameters: {result.fit.settings['chosen']}", ["parameter", "default", "tuned", "as good"])
     for name, default, value in zip(tuned.names, tuned.default, tuned.values, strict=True):
-        weights.add_row(plain(name), f"{default:.4g}", f"{value:.4g}")
+        span = found.ranges.get(name)
+        weights.add_row(plain(name), f"{default:.4g}", f"{value:.4g}", "" if span is None else str(span))
     yield weights
+    if found.ranges:
+        yield AS_GOOD
     if found.curve is not None:
         best = found.curve.maximum
         yield (
             f"Over all weights of {plain(found.model.lists[1])} from 0 to 1, the highest {plain(measures[0])} of the "
-            f"training queries is {best.value:.4f}, between {best.low:.4g} and {best.high:.4g}."
+            f"training queries is {best.value:.4f}, between {best.low:.4g} and {best.high:.4g}; statistically as good: "
+            f"{found.as_good}."
         )
     bounds = new_table(f"If unjudged documents are ... ({plain(found.kept)} against {TUNED})", ["", "difference", "p"])
     for what, c in found.coverage.bounds:
@@ -158,7 +181,8 @@ def _draw(found: Fused, folder: Path) -> Iterator[str]:
     from fliprank.report.plots import trajectory_chart, write_chart
 
     try:
-        chart = trajectory_chart([found.curve], f"weight of {found.model.lists[1]}", 0.0, 1.0)
+        good = found.as_good
+        chart = trajectory_chart([found.curve], f"weight of {found.model.lists[1]}", 0.0, 1.0, band=good and good[:2])
         write_chart(chart, folder / "weight.svg")
     except UsageError as error:
         yield f"no picture of the weight: {error}"

@@ -29,12 +29,14 @@ from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
     from fliprank.data.candidates import Candidates
+    from fliprank.data.trec import Run
     from fliprank.experiment.parameter_settings import ParameterSettings
     from fliprank.experiment.task import Task
     from fliprank.models import Model
 
 __all__ = [
     "FitOptions",
+    "HybridOptions",
     "ListingCommand",
     "ModelOptions",
     "ParameterOptions",
@@ -44,6 +46,9 @@ __all__ = [
 ]
 
 R = TypeVar("R")
+
+RESERVED = ("seed", "method", "objective", "measure", "restarts")
+"""Settings of a method that have options of their own."""
 
 
 def with_options(command: Callable[..., R]) -> Callable[..., R]:
@@ -128,24 +133,35 @@ class Source:
     links: Links = None
     stemmer: Stemmer = "english"
     stopwords: Stopwords = None
-    depth: Annotated[int, typer.Option(min=1, help="With documents: how many per query, beside the judged.")] = 1000
+    depth: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="With documents: how many per query, beside the judged; 1000, with --run 100 of each list."
+        ),
+    ] = None
     n_features: NFeatures = None
 
-    def task(self, folder: Path) -> Task:
-        """The task, read and checked; an index of documents is kept in `folder`."""
+    def task(self, folder: Path, runs: dict[str, Run] | None = None) -> Task:
+        """The task, read and checked; an index of documents is kept in `folder`. `runs` are fused with text."""
         index = IndexOptions(self.fields, self.stemmer, self.stopwords, self.anchors, self.links)
         if self.rows is not None:
             if self.docs or self.queries or self.qrels or self.beir:
                 raise UsageError("a file of rows stands alone: no --docs, --queries, --qrels or --beir beside it")
             if index != IndexOptions():
                 raise UsageError("how to index goes with --docs: a file of rows has its fields and terms")
+            if runs is not None:
+                raise UsageError("--run goes with --docs, --queries and --qrels: a file of rows has no index")
             from fliprank.experiment.task import task_of_rows
 
             task = task_of_rows(self.rows, self.valid, self.test, self.n_features)
             return task.read_from(rows=self.rows, test=self.test)
-        return self._from_documents(index, folder)
+        return self._from_documents(index, folder, runs)
 
-    def _from_documents(self, options: IndexOptions, folder: Path) -> Task:
+    def deep(self, runs: object = None) -> int:
+        """How many documents per query."""
+        return self.depth or (1000 if runs is None else 100)
+
+    def _from_documents(self, options: IndexOptions, folder: Path, runs: dict[str, Run] | None) -> Task:
         from fliprank import console
         from fliprank.data.beir import find_split, split_to_fit
         from fliprank.experiment.task import open_index, read_judged_queries, task_of_judged_queries
@@ -166,7 +182,7 @@ class Source:
         judged = read_judged_queries(queries, qrels, *held_out)
         with console.counting("indexing") as progress:
             index = open_index(docs, folder, options.wanted, analyzer, progress, **links)
-        task = task_of_judged_queries(index, judged, self.depth)
+        task = task_of_judged_queries(index, judged, self.deep(runs), runs)
         task = task.read_from(docs=docs, queries=queries, qrels=qrels, test=held_out[1])
         return replace(task, notes=(*notes, *task.notes))
 
@@ -185,15 +201,70 @@ class ModelOptions:
         str | None, typer.Option(help="Of a cascade: names by stage, as 'bm25*,clicks;*;*'; all by default.")
     ] = None
 
-    def make(self, rows: Candidates, default: str) -> Model:
-        """The model for these rows."""
+    def make(self, rows: Candidates, default: str, **others: Any) -> Model:
+        """The model for these rows; `others` are settings that other options give."""
         from fliprank import console
         from fliprank.models.registry import make_model, stack_notes
 
         if self.model == "stack":
             console.show(*stack_notes(rows))
         given = {"hidden": self.hidden, "stages": self.stages, "stage_model": self.stage_model}
-        return make_model(self.model or default, rows, **given, stage_features=self.stage_features)
+        return make_model(self.model or default, rows, **given, stage_features=self.stage_features, **others)
+
+
+@dataclass(frozen=True)
+class HybridOptions:
+    """The lists that `--model hybrid` fuses with text, and how."""
+
+    run: Annotated[
+        list[str] | None,
+        typer.Option(help="With --model hybrid: a list to fuse with text, FILE or NAME=FILE; repeatable."),
+    ] = None
+    engine: Annotated[
+        str | None,
+        typer.Option(help="Fit what this engine computes (sqlite, ...), or with --model hybrid what it fuses by."),
+    ] = None
+    engine_settings: Annotated[
+        list[str] | None,
+        typer.Option("--engine-set", metavar="NAME=VALUE", help="A setting of the engine, as normalise=l2."),
+    ] = None
+
+    def read(self, model: str | None) -> dict[str, Run] | None:
+        """The lists by name; None of other models, which have none."""
+        if model != "hybrid":
+            for name, given in (("run", self.run), ("engine-set", self.engine_settings)):
+                if given:
+                    raise UsageError(f"--{name} is for --model hybrid, not for {model or 'the default model'}")
+            return None
+        if not self.run:
+            raise UsageError("--model hybrid fuses text with other lists: give at least one by --run, as dense.run")
+        from fliprank.data.fusion_rows import named_runs
+        from fliprank.models import Fusion, Hybrid
+
+        Hybrid(None, Fusion(self.engine or "plain", **method_settings(self.engine_settings, "engine-set")))
+        return named_runs(named_files(self.run))
+
+    def sources(self) -> dict[str, str]:
+        """The files of the lists, for result.json."""
+        return {f"run.{name}": str(path.resolve()) for name, path in named_files(self.run or []).items()}
+
+    def settings(self, window: int) -> dict[str, Any]:
+        """Settings of the model."""
+        chosen = method_settings(self.engine_settings, "engine-set")
+        return {"engine": self.engine, "engine_settings": chosen, "window": window}
+
+
+def named_files(given: list[str]) -> dict[str, Path]:
+    """What `--run` says: NAME=FILE, or a file that gives the list its name."""
+    out = dict[str, Path]()
+    for one in given:
+        name, _, file = one.partition("=")
+        path = Path(file or name)
+        called = name if file else path.name.split(".")[0]
+        if called in out:
+            raise UsageError(f"--run {one}: a list is called {called!r} already; name it, as in dense={path}")
+        out[called] = path
+    return out
 
 
 @dataclass(frozen=True)
@@ -249,13 +320,14 @@ class FitOptions:
         return ({} if self.epochs is None else {"epochs": self.epochs}) | method_settings(self.settings)
 
 
-def method_settings(given: list[str] | None) -> dict[str, Any]:
+def method_settings(given: list[str] | None, option: str = "set") -> dict[str, Any]:
     """What `--set NAME=VALUE` says, as often as it is given."""
     found: dict[str, Any] = {}
     for one in given or []:
         name, _, text = one.partition("=")
-        if not name or not text or name in ("seed", "method", "objective", "measure", "restarts"):
-            raise UsageError(f"--set {one}: expected NAME=VALUE, NAME a setting of the method, like shrink=0.01")
+        if not name or not text or (option == "set" and name in RESERVED):
+            like = "of the method, like shrink=0.01" if option == "set" else "of the engine, like normalise=l2"
+            raise UsageError(f"--{option} {one}: expected NAME=VALUE, NAME a setting {like}")
         found[name] = _value(text)
     return found
 

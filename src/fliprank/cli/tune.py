@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fliprank.cli.app import app
+from fliprank.cli.cluster_options import ClusterOptions
 from fliprank.cli.interrupts import interruption
-from fliprank.cli.options import FitOptions, ListingCommand, ModelOptions, ParameterOptions, Source, with_options
+from fliprank.cli.options import (
+    FitOptions,
+    HybridOptions,
+    ListingCommand,
+    ModelOptions,
+    ParameterOptions,
+    Source,
+    with_options,
+)
 from fliprank.cli.outputs import files_newer_than_now, out_folder
 from fliprank.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    from fliprank.experiment.parameter_settings import ParameterSettings
     from fliprank.experiment.results import Result
+    from fliprank.experiment.task import Task
+    from fliprank.models import EngineText
 
 __all__ = ["keep_what_is_tuned", "show_result", "tune"]
 
@@ -29,7 +42,15 @@ Examples:
 
   fliprank tune --docs seiten.jsonl --queries anfragen.tsv --qrels qrels.txt --stemmer german --anchors links.tsv
 
+  fliprank tune --docs docs.jsonl --queries queries.tsv --qrels qrels.txt --model hybrid --run dense.run --out hybrid
+
   fliprank tune train.jsonl --test dev.jsonl --model stack --share b --fix k=1.2 --bounds title.w=0:10
+
+  fliprank tune --docs docs.jsonl --queries queries.tsv --qrels qrels.txt --engine sqlite --out tuned-sqlite
+
+  fliprank tune --engine elasticsearch --url https://host:9200 --index shop --queries queries.tsv --qrels qrels.txt
+
+Credentials for --url: FLIPRANK_USER and FLIPRANK_PASSWORD, or FLIPRANK_API_KEY, in the environment.
 
 Parameters may also be arranged in a TOML file (--parameters FILE):
 
@@ -39,7 +60,8 @@ Parameters may also be arranged in a TOML file (--parameters FILE):
   share = { b = ["title.b", "body.b"] }
 
 Afterwards: OUT/result.json (figures), OUT/model (for `fliprank rank`: the tuned function where it is proven better,
-else the defaults), OUT/tuned.run (for `fliprank evaluate`).
+else the defaults), OUT/tuned.run (for `fliprank evaluate`); with --engine, OUT/export (the settings to paste, for
+`fliprank verify`); of a hybrid OUT/settings.txt (its fusion, to paste).
 """
 
 
@@ -52,12 +74,17 @@ def tune(
     what: ModelOptions,
     how: FitOptions,
     arranged: ParameterOptions,
+    lists: HybridOptions,
+    live: ClusterOptions,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     cross_validate: Annotated[bool, typer.Option(help="Weigh recipes, and prove it, by cross-validation.")] = True,
     curve: Annotated[bool, typer.Option(help="Say whether more judgements would help, by a learning curve.")] = True,
     adopt: Annotated[
         str, typer.Option(help="When OUT/model is the tuned function, else the defaults: proven, always or never.")
     ] = "proven",
+    function: Annotated[
+        str | None, typer.Option(help="With --engine: which of its functions; the first by default.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for model, figures, runs and index.")] = Path("tuned"),
 ) -> None:
     """Set the parameters of a ranking function from relevance judgements, and prove that it is better."""
@@ -74,13 +101,20 @@ def tune(
         raise UsageError(f"--adopt {adopt}: one of {', '.join(ADOPT)}")
     folder, settings, select = out_folder(out), arranged.read(), parse_measure(how.chosen_by)
     recipes = recipes_for(select, how.method, how.objective, **how.of_method())
+    own = _function_of(lists.engine, function, what.model)
     keep_what_is_tuned(folder)
-    task = source.task(folder)
+    runs = lists.read(what.model)
+    if live.asked:
+        task, settings = _task_of_cluster(source, live, lists.engine, own, settings, folder)
+    else:
+        task = source.task(folder, runs)
+    task = replace(task, sources={**task.sources, **lists.sources()})
     check_measure(task, select)
     _check_folds(task.train.rows.queries, folds, cross_validate)
     default = "linear" if task.train.rows.terms is None else "bm25f"
+    extra = {} if runs is None else lists.settings(source.deep(runs))
     result = tune_and_write(
-        "auto" if what.model == "auto" else what.make(task.train.rows, default),
+        own or ("auto" if what.model == "auto" else what.make(task.train.rows, default, **extra)),
         task,
         folder,
         console.fit_progress,
@@ -90,13 +124,69 @@ def tune(
         folds=folds if cross_validate else None,
         adopt=adopt,
         curve=curve,
-        depth=source.depth,
+        depth=source.deep(runs),
         parameters=settings,
         restarts=how.restarts or 1,
         seed=how.seed,
     )
+    if runs is not None:
+        _write_fusion(folder)
     show_result(result)
+    if own is not None:
+        from fliprank.export import export_model
+
+        console.written(export_model(folder, str(lists.engine), folder / "export") / "README.md")
     console.written(folder / "result.json")
+
+
+def _task_of_cluster(
+    source: Source,
+    live: ClusterOptions,
+    engine: str | None,
+    model: EngineText | None,
+    settings: ParameterSettings,
+    folder: Path,
+) -> tuple[Task, ParameterSettings]:
+    """Rows from a cluster, and the parameters that it has now, where the user says nothing else."""
+    from fliprank import console
+    from fliprank.clusters.task import parity_note
+
+    if model is None:
+        raise UsageError("--url tunes the function of an engine: give --engine, without --model")
+    if source.rows or source.docs or source.beir:
+        raise UsageError("--url stands for documents and rows: give one or the other")
+    found = live.task(engine, source.queries, source.qrels, source.test, source.fields, source.depth or 100, folder)
+    start = found.start(model)
+    settings = replace(settings, start=start | settings.start)
+    ready = model.prepared(found.task.train.rows, 0)
+    if live.template is None and model.formula.function == "most_fields":
+        console.show(parity_note(ready.at(ready.params.replace(start)), found.pulled))
+    return found.task, settings
+
+
+def _function_of(engine: str | None, function: str | None, model: str | None) -> EngineText | None:
+    """The text function of the engine that was named; None without one."""
+    if engine is None or model == "hybrid":
+        if function is not None:
+            raise UsageError("--function is a function of an engine for text: say which by --engine")
+        return None
+    if model is not None:
+        raise UsageError(f"--engine {engine} has a function of its own: leave out --model, or choose by --function")
+    from fliprank.export import engine_model
+
+    return engine_model(engine, function)
+
+
+def _write_fusion(folder: Path) -> None:
+    """The fusion of the hybrid that was written, as the settings of its engine."""
+    from fliprank.data.files import atomic_write
+    from fliprank.export.fusion import fusion_settings
+    from fliprank.models import Hybrid, load_model
+
+    model = load_model(folder / "model")
+    assert isinstance(model, Hybrid)
+    with atomic_write(folder / "settings.txt") as file:
+        file.write((fusion_settings(model.fusion) + "\n").encode())
 
 
 def keep_what_is_tuned(folder: Path) -> None:

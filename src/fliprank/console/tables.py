@@ -24,6 +24,7 @@ NAMES = {
     "query",
     "set",
     "parameter",
+    "parameters",
     "stage",
     "part",
     "function",

@@ -33,7 +33,7 @@ from fliprank.data.ranked_lists import RankedLists, statistics_of
 from fliprank.data.trec import Qrels, Run, judge, read_qrels, read_run
 from fliprank.errors import InputError, UsageError
 
-__all__ = ["RunLike", "fused_run", "fusion_rows"]
+__all__ = ["RunLike", "fused_run", "fusion_rows", "named_runs"]
 
 RunLike = Run | str | PathLike[str] | Mapping[Any, Mapping[Any, float]]
 """A run, its file, or {query id: {document id: score}}."""
@@ -57,7 +57,7 @@ def fusion_rows(
     the runs named `ascending` small scores are good (distances). Equal scores are ranked by document id, descending,
     or with `ties="given"` in the order in which the run has them.
     """
-    named = _named(runs)
+    named = named_runs(runs)
     turned = set(ascending)
     if wrong := turned - named.keys():
         raise UsageError(f"ascending: no run is called {min(wrong)!r}; there are {', '.join(named)}")
@@ -82,7 +82,8 @@ class _Entries(NamedTuple):
     ranks: Ints
 
 
-def _named(runs: Mapping[str, RunLike] | Sequence[RunLike]) -> dict[str, Run]:
+def named_runs(runs: Mapping[str, RunLike] | Sequence[RunLike]) -> dict[str, Run]:
+    """Runs by name: as given, or by their files or tags; files are read."""
     if isinstance(runs, Mapping):
         named = {str(name): _run(run) for name, run in runs.items()}
     else:

@@ -35,12 +35,17 @@ sample), and the root of the sum of squares; all 0 for an empty list."""
 
 @dataclass(frozen=True, eq=False)
 class RankedLists:
-    """`scores` and `ranks` have one line per row and one column per list, `statistics` is queries x lists x 6."""
+    """`scores` and `ranks` have one line per row and one column per list, `statistics` is queries x lists x 6.
+
+    `traits` (queries x lists x `trait_names`), where there are any, are for weights per query: see `list_traits`.
+    """
 
     names: tuple[str, ...]
     scores: Floats
     ranks: Int32s
     statistics: Floats
+    trait_names: tuple[str, ...] = ()
+    traits: Floats | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -51,6 +56,12 @@ class RankedLists:
             found = getattr(self, name).shape
             if len(found) != len(shape) or any(a != b for a, b in zip(found, shape, strict=True) if b >= 0):
                 raise InputError(f"{name} of shape {found} for {rows} rows and {lists} lists")
+        if self.traits is not None:
+            object.__setattr__(self, "traits", frozen(self.traits, np.float64))
+            if self.traits.shape != (len(self.statistics), lists, len(self.trait_names)):
+                raise InputError(
+                    f"traits of shape {self.traits.shape} for {len(self.statistics)} queries, {lists} lists"
+                )
         if len(set(self.names)) < lists:
             raise InputError(f"two lists have the same name: {', '.join(self.names)}")
         if np.isinf(self.scores).any():
@@ -84,15 +95,23 @@ class RankedLists:
 
     def take(self, queries: Ints, rows: Ints) -> RankedLists:
         """These rows, with the statistics of these queries, which stay those of the whole lists."""
-        return RankedLists(self.names, self.scores[rows], self.ranks[rows], self.statistics[queries])
+        traits = None if self.traits is None else self.traits[queries]
+        own = self.scores[rows], self.ranks[rows], self.statistics[queries]
+        return RankedLists(self.names, *own, self.trait_names, traits)
 
     @classmethod
     def concat(cls, parts: Sequence[RankedLists]) -> RankedLists:
         """One after the other; all have the same lists."""
         if len({part.names for part in parts}) > 1:
             raise InputError(f"different lists: {' / '.join(', '.join(part.names) for part in parts)}")
-        columns = ([getattr(part, name) for part in parts] for name in ("scores", "ranks", "statistics"))
-        return cls(parts[0].names, *(np.concatenate(column) for column in columns))
+        scores, ranks, statistics = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("scores", "ranks", "statistics")
+        )
+        first = parts[0].trait_names
+        traits = [part.traits for part in parts if part.traits is not None and part.trait_names == first]
+        if len(traits) < len(parts):
+            return cls(parts[0].names, scores, ranks, statistics)
+        return cls(parts[0].names, scores, ranks, statistics, first, np.concatenate(traits))
 
 
 def statistics_of(scores: Floats, offsets: Ints) -> Floats:

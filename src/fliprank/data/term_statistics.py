@@ -28,7 +28,9 @@ class TermStatistics:
 
     `count`: how often each term stands in its query (once, unless said). Of the whole collection, where known:
     `collection`, the occurrences of each query term in each field; `tokens`, the length of each field, all documents
-    together; `documents`, how many there are (0: not known).
+    together; `documents`, how many there are (0: not known); `df` and `field_df`, how many have each query term in any
+    field and in each field; `field_documents`, how many have anything in each field. `distinct` counts the different
+    terms of each field of a row; `distinct_tokens` is its sum over all documents.
 
     >>> one = TermStatistics(("title", "body"), [0, 2], Ids.of(["red", "shoe"]), [1.5, 0.7], [0, 2], [[1, 3], [0, 2]],
     ...                      [[4, 90]])
@@ -48,6 +50,11 @@ class TermStatistics:
     collection: Floats | None = field(default=None, kw_only=True)
     tokens: Floats | None = field(default=None, kw_only=True)
     documents: int = field(default=0, kw_only=True)
+    df: Floats | None = field(default=None, kw_only=True)
+    field_df: Floats | None = field(default=None, kw_only=True)
+    field_documents: Floats | None = field(default=None, kw_only=True)
+    distinct: Matrix | None = field(default=None, kw_only=True)
+    distinct_tokens: Floats | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", tuple(self.fields))
@@ -70,7 +77,9 @@ class TermStatistics:
         terms, fields = len(self.idf), len(self.fields)
         if self.count is None:
             object.__setattr__(self, "count", np.ones(terms))
-        for name, shape in (("count", (terms,)), ("collection", (terms, fields)), ("tokens", (fields,))):
+        shapes = {"count": (terms,), "df": (terms,), "tokens": (fields,), "field_documents": (fields,)}
+        shapes["distinct_tokens"] = (fields,)
+        for name, shape in (shapes | dict.fromkeys(("collection", "field_df"), (terms, fields))).items():
             if getattr(self, name) is None:
                 continue
             array = frozen(getattr(self, name), np.float64)
@@ -79,6 +88,10 @@ class TermStatistics:
                 raise InputError(f"{name} of shape {array.shape} for {terms} query terms and {fields} fields")
             if not (np.isfinite(array).all() and (array >= 0).all()):
                 raise InputError(f"{name} has a number that is negative or not finite")
+        if self.distinct is not None:
+            object.__setattr__(self, "distinct", frozen(self.distinct, np.float32))
+            if self.distinct.shape != self.length.shape:
+                raise InputError(f"distinct of shape {self.distinct.shape} for lengths of shape {self.length.shape}")
         if self.documents < 0:
             raise InputError(f"a collection of {self.documents} documents")
 
@@ -98,22 +111,34 @@ class TermStatistics:
             self.tf[span_indices(self.starts, rows)],
             self.length[rows],
             count=self.count[terms],
-            collection=None if self.collection is None else self.collection[terms],
             tokens=self.tokens,
             documents=self.documents,
+            field_documents=self.field_documents,
+            distinct=None if self.distinct is None else self.distinct[rows],
+            distinct_tokens=self.distinct_tokens,
+            **{name: None if found is None else found[terms] for name, found in self._by_term().items()},
         )
+
+    def _by_term(self) -> dict[str, Floats | None]:
+        """What the collection says of each query term, where that is known."""
+        return {"collection": self.collection, "df": self.df, "field_df": self.field_df}
 
     @classmethod
     def concat(cls, parts: Sequence[TermStatistics]) -> TermStatistics:
         """One after the other; all must have the same fields and be of the same collection."""
         if any(part.fields != parts[0].fields for part in parts):
             raise InputError(f"term statistics with different fields: {sorted({part.fields for part in parts})}")
-        for name in ("collection", "tokens"):
+        for name in ("collection", "tokens", "df", "field_df", "field_documents", "distinct", "distinct_tokens"):
             if len({getattr(part, name) is None for part in parts}) > 1:
                 raise InputError(f"some of these term statistics have {name}, some have none")
-        first, known = parts[0], [part.collection for part in parts if part.collection is not None]
-        if any(part.documents != first.documents or not same(part.tokens, first.tokens) for part in parts):
-            raise InputError("term statistics of different collections: tokens or documents differ")
+        first = parts[0]
+        for name in ("documents", "tokens", "field_documents", "distinct_tokens"):
+            if not all(same(getattr(part, name), getattr(first, name)) for part in parts):
+                raise InputError(f"term statistics of different collections: {name} differ")
+        per_term = {
+            name: [known for part in parts if (known := part._by_term()[name]) is not None] for name in first._by_term()
+        }
+        distinct = [part.distinct for part in parts if part.distinct is not None]
         return cls(
             parts[0].fields,
             bounds(np.concatenate([np.diff(part.offsets) for part in parts])),
@@ -123,7 +148,10 @@ class TermStatistics:
             np.concatenate([part.tf for part in parts]),
             np.concatenate([part.length for part in parts]),
             count=np.concatenate([part.count for part in parts]),
-            collection=np.concatenate(known) if known else None,
             tokens=first.tokens,
             documents=first.documents,
+            field_documents=first.field_documents,
+            distinct=np.concatenate(distinct) if distinct else None,
+            distinct_tokens=first.distinct_tokens,
+            **{name: np.concatenate(known) if known else None for name, known in per_term.items()},
         )

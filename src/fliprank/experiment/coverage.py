@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from fliprank.arrays import Floats, Ints
@@ -21,11 +20,10 @@ from fliprank.data.csr import bounds, positions
 from fliprank.data.ids import match
 from fliprank.data.order import order_rows
 from fliprank.data.trec import JudgedRun, Qrels, Run, judge
-from fliprank.experiment.evaluation import evaluate
-from fliprank.experiment.significance import Comparison
+from fliprank.experiment.significance import Comparison, compare_values
 from fliprank.measures import Measure
 
-__all__ = ["Bound", "Coverage", "ToJudge", "coverage_of"]
+__all__ = ["Bound", "Coverage", "ToJudge", "coverage_of", "coverage_of_sides"]
 
 TOP = 10
 """Ranks down to which a document is worth judging, for measures without a cut-off."""
@@ -75,54 +73,46 @@ class Coverage:
 
 def coverage_of(qrels: Qrels, rows: Candidates, before: Run, after: Run, measure: Measure) -> Coverage:
     """What the unjudged documents among `rows` could change of the comparison of two runs."""
-    runs, best = {"before": before, "after": after}, _best_label(qrels)
+    return coverage_of_sides(rows, judge(qrels, before), judge(qrels, after), measure)
+
+
+def coverage_of_sides(rows: Candidates, before: JudgedRun, after: JudgedRun, measure: Measure) -> Coverage:
+    """The same of runs that were joined with the judgements; their queries are those of `rows`."""
+    sides, best = (before, after), _best_label(rows)
     cases = {
-        "not relevant": (qrels, runs),
-        "relevant": (_filled(qrels, rows, best), runs),
-        "left out": (qrels, {name: _condensed(qrels, run) for name, run in runs.items()}),
+        "not relevant": sides,
+        "relevant": [_filled(side, rows, best) for side in sides],
+        "left out": [_condensed(side) for side in sides],
     }
-    found = [Bound(what, evaluate(judged, each, [measure]).compare()[0]) for what, (judged, each) in cases.items()]
-    return Coverage(tuple(found), tuple(_to_judge(qrels, before, after, measure, best)))
+    found = [Bound(what, _comparison(each, measure)) for what, each in cases.items()]
+    return Coverage(tuple(found), tuple(_to_judge(sides, measure, best)))
 
 
-def _best_label(qrels: Qrels) -> float:
-    return max(1.0, float(qrels.labels.max(initial=0.0)))
+def _comparison(sides: Sequence[JudgedRun], measure: Measure) -> Comparison:
+    values = [measure.paired(measure.per_query(side.scores, side.candidates)) for side in sides]
+    names = ("before", "after")
+    return compare_values({name: {str(measure): own} for name, own in zip(names, values, strict=True)}, names[0])[0]
 
 
-def _frame(qrels: Qrels) -> pl.DataFrame:
-    qid = pl.Series(qrels.qids.compact().tolist(), dtype=pl.String)
-    owner = np.repeat(np.arange(len(qrels.qids)), np.diff(qrels.offsets))
-    return pl.DataFrame({"qid": qid.gather(owner), "docid": qrels.docids.compact().tolist(), "label": qrels.labels})
+def _best_label(rows: Candidates) -> float:
+    known = np.concatenate([rows.labels[~np.isnan(rows.labels)], rows.missed_labels])
+    return max(1.0, float(known.max(initial=0.0)))
 
 
-def _filled(qrels: Qrels, rows: Candidates, label: float) -> Qrels:
-    """The judgements, with this label for all rows that have none."""
-    unjudged = np.flatnonzero(np.isnan(rows.labels))
-    qid = pl.Series(rows.qids.compact().tolist(), dtype=pl.String).gather(rows.query_of_rows()[unjudged])
-    docids = rows.document_ids().take(unjudged).compact().tolist()
-    added = pl.DataFrame({"qid": qid, "docid": docids, "label": np.full(len(unjudged), label)})
-    filled = Qrels.from_frame(pl.concat([_frame(qrels), added]))
-    place = {qid: number for number, qid in enumerate(filled.qids.tolist())}
-    order = [place[qid] for qid in qrels.qids.tolist() if qid in place]
-    return _ordered(filled, np.array(order, np.int64))
-
-
-def _ordered(qrels: Qrels, queries: Ints) -> Qrels:
-    sizes = np.diff(qrels.offsets)[queries]
-    limits = bounds(sizes)
-    rows = np.arange(limits[-1]) + np.repeat(qrels.offsets[:-1][queries] - limits[:-1], sizes)
-    return Qrels(limits, qrels.qids.take(queries), qrels.docids.take(rows), qrels.labels[rows])
-
-
-def _condensed(qrels: Qrels, run: Run) -> Run:
-    """The run without documents that nobody judged."""
-    judged = judge(qrels, run)
-    rows = judged.candidates
-    known = ~np.isnan(rows.labels)
-    sizes = np.bincount(rows.query_of_rows()[known], minlength=rows.queries)
-    return Run(
-        bounds(sizes), rows.qids, rows.document_ids().take(np.flatnonzero(known)), judged.scores[known], run.name
+def _filled(side: JudgedRun, rows: Candidates, label: float) -> JudgedRun:
+    """The run with this label for all of `rows` that have none, those that are not in the run among the missed."""
+    mine, every = (
+        np.bincount(c.query_of_rows()[np.isnan(c.labels)], minlength=c.queries) for c in (side.candidates, rows)
     )
+    labels = np.where(np.isnan(side.candidates.labels), label, side.candidates.labels)
+    missed = np.repeat(np.arange(rows.queries), every - mine)
+    return replace(side, candidates=_relabelled(side.candidates, labels, missed, label))
+
+
+def _condensed(side: JudgedRun) -> JudgedRun:
+    """The run without documents that nobody judged."""
+    known = ~np.isnan(side.candidates.labels)
+    return replace(side, candidates=side.candidates.take(known), scores=side.scores[known])
 
 
 class _Asked(NamedTuple):
@@ -132,13 +122,13 @@ class _Asked(NamedTuple):
     rows: tuple[Ints, Ints]
 
 
-def _to_judge(qrels: Qrels, before: Run, after: Run, measure: Measure, label: float) -> Sequence[ToJudge]:
+def _to_judge(sides: Sequence[JudgedRun], measure: Measure, label: float) -> Sequence[ToJudge]:
     """Unjudged documents of the first ranks of either run, by how much their being relevant moves the difference."""
-    sides = [judge(qrels, run) for run in (before, after)]
+    qids = sides[0].candidates.qids
     ranks = [_ranks(side) for side in sides]
     asked = _asked(sides, [rank <= (measure.depth or TOP) for rank in ranks])
     # In each round every query has one more document judged, alone: as many evaluations as a query has documents.
-    place = positions(bounds(np.bincount(asked.query, minlength=len(qrels.qids))))
+    place = positions(bounds(np.bincount(asked.query, minlength=len(qids))))
     start, change = _difference(sides, measure), np.zeros(len(asked.query))
     for number in range(int(place.max(initial=-1)) + 1):
         some = place == number
@@ -151,7 +141,7 @@ def _to_judge(qrels: Qrels, before: Run, after: Run, measure: Measure, label: fl
             row = [int(rows[i]) for rows in asked.rows]
             name = docids[0][row[0]] if row[0] >= 0 else docids[1][row[1]]
             one, other = (int(ranks[side][row[side]]) if row[side] >= 0 else 0 for side in (0, 1))
-            out.append(ToJudge(qrels.qids[int(asked.query[i])], name, one, other, float(change[i])))
+            out.append(ToJudge(qids[int(asked.query[i])], name, one, other, float(change[i])))
     return out
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from os import PathLike
 from pathlib import Path
@@ -21,33 +22,36 @@ import numpy as np
 from fliprank import __version__
 from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
-from fliprank.data.csr import bounds
-from fliprank.data.csv_cells import safe_cell
 from fliprank.data.files import atomic_write
-from fliprank.data.fusion_rows import RunLike, fused_run, fusion_rows
-from fliprank.data.trec import Qrels, Run, read_qrels, read_run, write_run
+from fliprank.data.fusion_rows import RunLike
+from fliprank.data.trec import Qrels, Run, read_run, write_run
 from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.errors import FliprankError, InputError, UsageError
-from fliprank.experiment.coverage import Coverage, ToJudge, coverage_of
-from fliprank.experiment.evaluation import Evaluation, evaluate
+from fliprank.experiment.adaptive_fusing import PerQuery, choose_per_query, with_query_traits, write_weights
+from fliprank.experiment.coverage import Coverage, ToJudge, coverage_of_sides
+from fliprank.experiment.evaluation import Evaluation
 from fliprank.experiment.fit_folder import retire_result, write_fit, write_json
+from fliprank.experiment.fusion_moves import csv_text, moved_documents, moves_of_fusion, query_figures
+from fliprank.experiment.fusion_sides import TUNED, Side, judgements_of, proof_of, run_of
 from fliprank.experiment.model_choice import choose_among
 from fliprank.experiment.recipes import recipes_for
 from fliprank.experiment.results import FoldResult, Proof, Result
+from fliprank.experiment.tuning_moves import TuningMoves
 from fliprank.experiment.verdict import Verdict, decide
-from fliprank.landscape.model_trajectory import ModelTrajectory, trajectory
+from fliprank.experiment.weight_curve import as_good_range, weight_curve, weight_ranges
+from fliprank.landscape.model_trajectory import ModelTrajectory
 from fliprank.measures import Measure, parse_measure
 from fliprank.models.fusion import Fusion, make_rule
 from fliprank.optimize.fit import Fit
+from fliprank.optimize.ranges import Range
+from fliprank.text.index import Index
+from fliprank.text.search.queries import QueriesLike
 
 __all__ = ["TUNED", "VARIANTS", "Fused", "fuse", "weight_curve", "write_fused"]
 
-TUNED = "tuned"
-"""What the tuned fusion is called in tables."""
-
 VARIANTS: dict[str, dict[str, Sequence[Any]]] = {
     "plain": {"normalise": ("minmax", "zscore", "rank")},
-    "elasticsearch-linear": {"normalise": ("minmax", "l2_norm")},
+    "elasticsearch-linear": {"normalise": ("none", "minmax", "l2_norm")},
     "opensearch": {
         "normalise": ("min_max", "l2", "z_score"),
         "combine": ("arithmetic_mean", "geometric_mean", "harmonic_mean"),
@@ -69,7 +73,9 @@ class Fused:
     """What came of `fuse`. `fit` has the tuned fusion; `kept` is the best of what people have, and stays if not beaten.
 
     `evaluation` has every baseline and the tuned fusion on the test queries or, without them, on the training queries,
-    where the tuned one is cross-validated. `curve` is the exact measure over the weight of the second of two lists.
+    where the tuned one is cross-validated. `curve` is the exact measure over the weight of the second of two lists;
+    `ranges` has the weights that are statistically as good as the best, by parameter. `rows` are those of the queries
+    of `evaluation`; `moves` has the queries that were helped and hurt most.
     """
 
     fit: Fit
@@ -83,6 +89,9 @@ class Fused:
     kept_run: Run
     curve: ModelTrajectory | None = None
     notes: tuple[str, ...] = ()
+    rows: Candidates | None = None
+    per_query: PerQuery | None = None
+    """What came of weights that depend on the query, where they were asked for."""
 
     @property
     def model(self) -> Fusion:
@@ -93,7 +102,6 @@ class Fused:
 
     def content(self) -> dict[str, Any]:
         """For programs: what `result.json` has beside that of a tuning."""
-        best = None if self.curve is None else self.curve.maximum
         bound_figures = [
             {"unjudged": what, "difference": c.difference, "interval": list(c.interval), "p": c.p["randomisation"]}
             for what, c in self.coverage.bounds
@@ -102,8 +110,37 @@ class Fused:
             "kept": self.kept,
             "baselines": self.evaluation.means(),
             "coverage": {"bounds": bound_figures, "to_judge": len(self.coverage.to_judge)},
-            "curve": None if best is None else {"value": best.value, "low": best.low, "high": best.high},
+            "curve": self._curve_content(),
+            "adaptive": None if self.per_query is None else self.per_query.content(),
         }
+
+    @cached_property
+    def ranges(self) -> dict[str, Range]:
+        """The weights that are statistically as good as the best, by parameter."""
+        assert self.fit.rows is not None
+        assert self.fit.measure is not None
+        return weight_ranges(self.model, self.fit.rows, self.fit.measure)
+
+    @cached_property
+    def as_good(self) -> Range | None:
+        """Of two lists, the weights of the second that are statistically as good as the best."""
+        return None if self.curve is None else as_good_range(self.curve)
+
+    @cached_property
+    def moves(self) -> TuningMoves:
+        """The queries that were helped and hurt most, and the documents that moved in them."""
+        assert self.rows is not None
+        assert self.fit.measure is not None
+        name = self.evaluation.readings[0].label
+        values = self.evaluation.values[self.kept][name], self.evaluation.values[TUNED][name]
+        runs = (self.kept_run, self.run)
+        return moves_of_fusion(self.rows, *runs, values, next(iter(self.proofs)), self.fit.measure)
+
+    def _curve_content(self) -> dict[str, Any] | None:
+        if self.curve is None or self.as_good is None:
+            return None
+        best = self.curve.maximum
+        return {"value": best.value, "low": best.low, "high": best.high, "as_good": list(self.as_good[:2])}
 
     def __repr__(self) -> str:
         return f"Fused({self.model.engine}: {', '.join(self.model.lists)}; {self.verdict.sentence})"
@@ -123,6 +160,9 @@ def fuse(
     depth: int | None = None,
     ascending: Iterable[str] = (),
     seed: int = 0,
+    adaptive: bool = False,
+    queries: QueriesLike | None = None,
+    index: Index | str | PathLike[str] | None = None,
     **options: Any,
 ) -> Fused:
     """The weights of several ranked lists from judgements, with the proof that they are better than what people have.
@@ -130,9 +170,15 @@ def fuse(
     `runs` by name, as runs, files or {query: {document: score}}; `test` has the judgements of other queries in the same
     runs. `settings` of the engine that are not given are chosen by cross-validation (`VARIANTS`). `depth` keeps so many
     of each list; in those named `ascending`, small scores are good. `options` are those of `tune`.
+
+    With `adaptive`, weights that depend on the query (by what lists tell, texts of `queries` and an `index`) compete,
+    and are taken where cross-validation shows that they are better than one weight for all.
     """
+    if not adaptive and (queries is not None or index is not None):
+        raise UsageError("queries and index are for weights that depend on the query: adaptive")
     select, lists = parse_measure(measure), _lists(runs)
-    train = _Side.of(lists, _judgements(qrels), depth, ascending)
+    train = Side.of(lists, judgements_of(qrels), depth, ascending)
+    train = _with_traits(train, queries, index) if adaptive else train
     if train.rows.queries < 2 or folds < 2:
         raise UsageError(
             f"cross-validation needs two folds and two queries: {folds} folds, {train.rows.queries} queries"
@@ -143,38 +189,47 @@ def fuse(
     if not movable:
         raise UsageError(f"{engine} has no weights or constants to set; see `fliprank evaluate` for how lists compare")
     known = {"recipes": recipes_for(select), **options}
-    fit = choose_among(movable, equal, train.rows, select, folds, seed, **known)
+    fit, per_query = choose_among(movable, equal, train.rows, select, folds, seed, **known), None
+    if adaptive:
+        fit, per_query = choose_per_query(fit, movable, equal, train.rows, select, folds, seed, **known)
     assert isinstance(fit.model, Fusion)
     assert fit.held_out is not None
-    model, held_out = fit.model.canonical(), fused_run(train.rows, fit.held_out, TUNED)
+    model, held_out = fit.model.canonical(), train.ranked(fit.held_out)
     fit = replace(fit, model=model)
     baselines = _baselines(engine, tuple(lists), variants)
     measures = list(dict.fromkeys([str(select), *(str(parse_measure(name)) for name in reported), "Judged@10"]))
-    before = train.baseline_runs(baselines)
-    on_train = evaluate(train.qrels, before, measures)
+    before = train.baselines(baselines)
+    on_train = train.evaluation(before | {TUNED: held_out}, measures)
     kept = _highest(on_train, select)
-    proofs = {"cross_validated": Proof.of(train.qrels, before[kept], held_out, measures)}
-    shown, kept_run, run = train, before[kept], held_out
-    evaluation = evaluate(train.qrels, {**before, TUNED: held_out}, measures)
+    proofs = {"cross_validated": proof_of(on_train, kept)}
+    shown, evaluation, sides = train, on_train, (before[kept], held_out)
     if test is not None:
-        shown = _Side.of(lists, _judgements(test), depth, ascending)
-        after = shown.baseline_runs(baselines)
-        kept_run, run = after[kept], fused_run(shown.rows, model.score(shown.rows), TUNED)
-        proofs = {"test": Proof.of(shown.qrels, kept_run, run, measures), **proofs}
-        evaluation = evaluate(shown.qrels, {**after, TUNED: run}, measures)
+        shown = Side.of(lists, judgements_of(test), depth, ascending)
+        shown = _with_traits(shown, queries, index) if adaptive else shown
+        after = shown.baselines(baselines)
+        sides = (after[kept], shown.ranked(model.score(shown.rows)))
+        evaluation = shown.evaluation(after | {TUNED: sides[1]}, measures)
+        proofs = {"test": proof_of(evaluation, kept), **proofs}
     return Fused(
         fit,
         kept,
         baselines,
         evaluation,
         proofs,
-        decide(proofs, kept=kept),
-        coverage_of(shown.qrels, shown.rows, kept_run, run, select),
-        run,
-        kept_run,
+        _verdict(decide(proofs, kept=kept), per_query),
+        coverage_of_sides(shown.rows, *sides, select),
+        run_of(sides[1], TUNED),
+        run_of(sides[0], kept),
         weight_curve(model, train.rows, select),
         (*train.notes, *(note for note in shown.notes if note not in train.notes)),
+        shown.rows,
+        None if per_query is None else per_query.on(shown.rows),
     )
+
+
+def _verdict(found: Verdict, per_query: PerQuery | None) -> Verdict:
+    """The verdict with what is said of a weight per query."""
+    return found if per_query is None else replace(found, sentence=f"{found.sentence} {per_query.sentence}")
 
 
 def write_fused(folder: Path, fused: Fused, adopt: str = "proven", depth: int | None = None) -> Result:
@@ -185,71 +240,34 @@ def write_fused(folder: Path, fused: Fused, adopt: str = "proven", depth: int | 
     write_fit(folder, fused.fit, "tuned-model")
     model.save(folder / "model")
     write_run(folder / "fused.run", replace(fused.run if adopted else fused.kept_run, name="fused"))
-    lines = [ToJudge._fields, *fused.coverage.to_judge]
-    with atomic_write(folder / "to-judge.csv") as file:
-        file.write("".join(",".join(map(_cell, line)) + "\n" for line in lines).encode())
+    _write_tables(folder, fused)
+    write_weights(folder / "weights.csv", fused.model.lists, fused.per_query if adopted else None)
     rows = fused.fit.rows
     settings = {"model": "fusion", "engine": fused.model.engine, "lists": list(fused.model.lists), "depth": depth}
     settings |= {"version": __version__, "queries": 0 if rows is None else rows.queries}
     part = FoldResult(fused.fit, {"test" if "test" in fused.proofs else "train": fused.evaluation.means()[TUNED]})
-    result = Result({"": part}, settings, fused.proofs, fused.verdict, adopted, notes=fused.notes)
+    known: dict[str, Any] = {"ranges": fused.ranges, "notes": fused.notes, "moves": fused.moves}
+    result = Result({"": part}, settings, fused.proofs, fused.verdict, adopted, **known)
     write_json(folder / "result.json", result.content() | fused.content())
     return result
 
 
-def _cell(value: object) -> str:
-    return '"' + str(safe_cell(value)).replace('"', '""') + '"' if isinstance(value, str) else str(value)
+def _write_tables(folder: Path, fused: Fused) -> None:
+    """What to judge next, each query before and after, and the documents that moved."""
+    assert fused.rows is not None
+    assert fused.fit.measure is not None
+    tables: dict[str, Iterable[Sequence[Any]]] = {
+        "to-judge.csv": [ToJudge._fields, *fused.coverage.to_judge],
+        "queries.csv": query_figures(fused.evaluation, fused.kept, TUNED),
+        "moved.csv": moved_documents(fused.rows, fused.kept_run, fused.run, fused.fit.measure),
+    }
+    for name, lines in tables.items():
+        with atomic_write(folder / name) as file:
+            file.write(csv_text(lines).encode())
 
 
-def weight_curve(model: Fusion, rows: Candidates, measure: str | Measure) -> ModelTrajectory | None:
-    """The measure for every weight of the second list from 0 to 1, the first having the rest; None of other fusions.
-
-    It is exact: a step function that is known whole, whose maximum no grid can exceed.
-    """
-    if len(model.lists) != 2:
-        return None
-    if model.rule.weights == "share":
-        start, direction = model.at(np.concatenate([[0.0], model.params.values[1:]])), {model.rule.share: 1.0}
-    elif model.rule.weights == "each" and model.rule.combine == "sum":
-        first, second = (f"weight.{name}" for name in model.lists)
-        start, direction = model.at(model.params.replace({first: 1.0, second: 0.0})), {first: -1.0, second: 1.0}
-    else:
-        return None
-    return trajectory(start, rows, direction, measure, 0.0, 1.0)
-
-
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """The lists of some judged queries."""
-
-    rows: Candidates
-    qrels: Qrels
-    notes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, lists: Mapping[str, Run], qrels: Qrels, depth: int | None, ascending: Iterable[str]) -> _Side:
-        rows = fusion_rows(lists, qrels, depth=depth, ascending=ascending)
-        return cls(rows, qrels, tuple(_notes(lists, rows)))
-
-    def baseline_runs(self, baselines: Mapping[str, Fusion]) -> dict[str, Run]:
-        """The run of each baseline; of a list alone, the list and nothing else."""
-        out = dict[str, Run]()
-        assert self.rows.lists is not None
-        for place, (name, model) in enumerate(baselines.items()):
-            run = fused_run(self.rows, model.score(self.rows), name)
-            if place < len(self.rows.lists.names):
-                there = self.rows.lists.ranks[:, place] > 0
-                sizes = np.bincount(self.rows.query_of_rows()[there], minlength=self.rows.queries)
-                by_rank = -self.rows.lists.ranks[there, place].astype(np.float64)
-                run = Run(bounds(sizes), run.qids, run.docids.take(np.flatnonzero(there)), by_rank, name)
-            out[name] = run
-        return out
-
-
-def _judgements(given: Any) -> Qrels:
-    if isinstance(given, Qrels):
-        return given
-    return Qrels.of(given) if isinstance(given, Mapping) else read_qrels(given)
+def _with_traits(side: Side, queries: QueriesLike | None, index: Index | str | PathLike[str] | None) -> Side:
+    return replace(side, rows=with_query_traits(side.rows, queries, index))
 
 
 def _lists(runs: Mapping[str, RunLike] | Sequence[RunLike]) -> dict[str, Run]:
@@ -270,24 +288,6 @@ def _lists(runs: Mapping[str, RunLike] | Sequence[RunLike]) -> dict[str, Run]:
     if len(found) < 2:
         raise UsageError(f"fusing takes two lists or more, not {len(found)}")
     return found
-
-
-def _notes(lists: Mapping[str, Run], rows: Candidates) -> Iterable[str]:
-    """What a person should know of these lists: queries that they lack, scores that say nothing."""
-    found = rows.lists
-    assert found is not None
-    count, low, high = (found.statistics[:, :, column] for column in (0, 1, 2))
-    for place, name in enumerate(lists):
-        lacking = int((count[:, place] == 0).sum())
-        if lacking == rows.queries:
-            raise InputError(f"the list {name} has none of the judged queries")
-        if lacking:
-            yield f"{name} has nothing for {lacking:,} of {rows.queries:,} judged queries"
-        flat = int(((count[:, place] > 1) & (low[:, place] == high[:, place])).sum())
-        if flat:
-            yield f"all scores of {name} are equal in {flat:,} of {rows.queries:,} queries"
-    if np.isnan(rows.labels).all():
-        raise InputError("no judged document is in any of the lists", hint="are the document ids of the same kind?")
 
 
 def _variants(engine: str, lists: tuple[str, ...], settings: Mapping[str, Any]) -> dict[str, Fusion]:
@@ -331,6 +331,7 @@ def _alone(usual: Fusion, even: Fusion, place: int) -> Fusion:
 
 
 def _highest(evaluation: Evaluation, measure: Measure) -> str:
-    """The run that is best by this measure."""
-    means = {name: measure.sign * each[str(measure)] for name, each in evaluation.means().items()}
+    """The baseline that is best by this measure."""
+    every = evaluation.means().items()
+    means = {name: measure.sign * each[str(measure)] for name, each in every if name != TUNED}
     return max(means, key=lambda name: means[name])

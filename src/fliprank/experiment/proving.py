@@ -10,19 +10,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError, indented
 from fliprank.experiment.evaluation import evaluate
 from fliprank.experiment.results import Proof
 from fliprank.experiment.verdict import ADOPT, Reference, Verdict, decide
 from fliprank.measures import Measure, parse_measure
-from fliprank.models import BM25, BM25F, Model
+from fliprank.models import BM25, BM25F, EngineText, Fusion, Hybrid, Model
+from fliprank.models.hybrid import TEXT
 from fliprank.optimize.fit import Fit
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["Prover", "TuningProof", "proof_on_rows", "references"]
+
+RRF = "RRF"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,19 +170,35 @@ def proof_on_rows(fit: Fit, rows: Candidates, test: Candidates | None, measures:
 
 
 def references(fit: Fit, train: Candidates, test: Candidates | None, measure: Measure) -> list[Reference]:
-    """BM25 and BM25F with their default parameters, on the same queries as the first proof: what costs no tuning."""
+    """What costs no tuning, on the same queries as the first proof: BM25 and BM25F with their default parameters.
+
+    Of a hybrid also each list alone, and reciprocal ranks of the default function and the lists.
+    """
     rows, tuned = train, fit.held_out
     if test is not None:
         rows, tuned = test, fit.model.score(test)
-    if tuned is None or rows.terms is None:
-        return []
+    if tuned is None or rows.terms is None or isinstance(fit.model, EngineText):
+        return []  # an engine has no other function than its own
     rivals = [BM25(), BM25F()] if len(rows.terms.fields) > 1 else [BM25()]
     known = {rival.kind: rival.prepared(train, 0).score(rows) for rival in rivals if rival.kind != fit.model.kind}
+    how = dict.fromkeys(known, "with its default parameters")
+    if isinstance(fit.start, Hybrid):
+        known |= (others := _fused_rivals(fit.start, rows))
+        how |= {name: "with k = 60" if name == RRF else "alone" for name in others}
     if not known:
         return []
     found = evaluate(rows, {"tuned": tuned, **known}, [str(measure)])
     means = found.means()
     return [
-        Reference(c.run, means[c.run][c.measure], -measure.sign * c.difference, c.p["randomisation"])
+        Reference(c.run, means[c.run][c.measure], -measure.sign * c.difference, c.p["randomisation"], how[c.run])
         for c in found.compare("tuned")
     ]
+
+
+def _fused_rivals(start: Hybrid, rows: Candidates) -> dict[str, Floats]:
+    """Each list alone, what it lacks being last, and reciprocal ranks of all."""
+    beside = start.with_text(rows)
+    assert beside.lists is not None
+    ranks = np.where(beside.lists.ranks > 0, beside.lists.ranks, np.iinfo(np.int32).max).astype(np.float64)
+    alone = {f"the list {name}": -ranks[:, place] for place, name in enumerate(beside.lists.names) if name != TEXT}
+    return {**alone, RRF: Fusion("plain", beside.lists.names, normalise="rank").score(beside)}

@@ -40,8 +40,13 @@ class RowPool:
 
     @classmethod
     def of(cls, model: Model, rows: Candidates, measure: Measure, seed: int = 0) -> RowPool:
-        """The judged rows and the first ranks of this model, and some at random."""
+        """The judged rows and the first ranks of this model, and some at random.
+
+        All rows, where scores depend on the other rows of a query.
+        """
         top = DEEP if measure.depth is None else min(max(TOP, 2 * measure.depth), DEEP)
+        if model.whole_queries:
+            return cls(rows, top, np.ones(len(rows), bool), np.zeros(len(rows), bool))
         chosen = ~np.isnan(rows.labels) | (_ranks(model, rows) < top)
         below = np.maximum(rows.sizes - top, 1)[rows.query_of_rows()]
         return cls(rows, top, chosen, np.random.default_rng(seed).random(len(rows)) < MORE / below)

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fliprank.arrays import Floats, Ints, frozen
 from fliprank.errors import InputError, UsageError, indented, printable
+from fliprank.experiment.signed_ranks import signed_rank_p
 from fliprank.kernels import kernel, parallel_kernel, prange
 from fliprank.random_words import random_word
 
@@ -136,7 +137,9 @@ def compare_values(
     joint = np.full(len(table), np.nan)
     some = used.any(axis=1)
     shared = used[some].all(axis=0)
-    if some.any() and shared.any():
+    if some.sum() == 1:  # of a single comparison max-T is the randomisation test, which was made
+        joint[some] = [p["randomisation"] for (_, p), used_here in zip(pairs, some, strict=True) if used_here]
+    elif some.any() and shared.any():
         joint[some] = max_t(table[some][:, shared], permutations, seed)
     return Comparisons(
         Comparison(
@@ -213,11 +216,7 @@ def paired_t(differences: ArrayLike) -> float:
 
 def wilcoxon(differences: ArrayLike) -> float:
     """Two-sided p of Wilcoxon's signed-rank test on the differences that are not 0; 1 if there are none."""
-    from scipy import stats
-
-    values = _checked(differences)
-    values = values[values != 0]
-    return float(stats.wilcoxon(values).pvalue) if len(values) else 1.0
+    return signed_rank_p(_checked(differences))
 
 
 def randomisation(differences: ArrayLike, permutations: int = 100_000, seed: int = 0) -> float:

@@ -25,7 +25,7 @@ from fliprank.data.trec import Qrels, Run, read_qrels
 from fliprank.errors import InputError
 from fliprank.experiment.splits import fold_queries
 from fliprank.measures import Measure
-from fliprank.models import Model
+from fliprank.models import BM25F, Model
 from fliprank.text.analysis import Analyzer
 from fliprank.text.index import VERSION, Index, Progress
 from fliprank.text.search.candidates import LeftOut, list_some, under_ids_of
@@ -64,7 +64,8 @@ class Queries:
 class Task:
     """Queries to fit to, perhaps others to choose by and to test on; `notes` say what was left out.
 
-    `sources` are the files that it was read from, where that is known: rows, docs, queries, qrels, test.
+    `sources` are the files that it was read from, where that is known: rows, docs, queries, qrels, test. `runs` are
+    the lists of other retrievers that a hybrid fuses with text.
     """
 
     train: Queries
@@ -74,6 +75,7 @@ class Task:
     notes: tuple[str, ...] = ()
     name: str = ""
     sources: dict[str, str] = field(default_factory=dict)
+    runs: dict[str, Run] | None = None
 
     def read_from(self, **files: StrPath | None) -> Task:
         """The task with the files that it was read from."""
@@ -87,7 +89,7 @@ class Task:
     def run(self, queries: Queries, model: Model, depth: int = DEPTH) -> Run:
         """The ranking of a model: over the whole index, or of the rows where there is none."""
         if self.index is not None:
-            return replace(self.index.search(queries.texts, model, depth=depth), name=model.kind)
+            return replace(self.index.search(queries.texts, model, depth=depth, runs=self.runs), name=model.kind)
         rows = _with_ids(queries.rows)
         assert rows.docids is not None
         return Run(rows.offsets, rows.qids, rows.docids, model.score(queries.rows), model.kind)
@@ -128,7 +130,7 @@ def fold_tasks(task: Task, folds: int = 5, seed: int = 0) -> Iterator[Task]:
     for number, parts in enumerate(fold_queries(task.train.rows.queries, shares, folds, seed), 1):
         train, valid, test = (_some(task.train, queries) for queries in parts)
         notes = task.notes if number == 1 else ()
-        yield Task(train, valid if len(parts[1]) else None, test, task.index, notes, f"Fold{number}")
+        yield Task(train, valid if len(parts[1]) else None, test, task.index, notes, f"Fold{number}", runs=task.runs)
 
 
 def _some(queries: Queries, numbers: Ints) -> Queries:
@@ -219,17 +221,20 @@ def task_of_documents(
     test: StrPath | None = None,
     valid: StrPath | None = None,
     depth: int = DEPTH,
+    runs: dict[str, Run] | None = None,
 ) -> Task:
     """Fit to the queries that `qrels` judges; test on those that `test`, other qrels, judges."""
-    return task_of_judged_queries(index, read_judged_queries(queries, qrels, valid, test), depth)
+    return task_of_judged_queries(index, read_judged_queries(queries, qrels, valid, test), depth, runs)
 
 
-def task_of_judged_queries(index: Index, given: JudgedQueries, depth: int = DEPTH) -> Task:
-    """The same, where queries and judgements were read before."""
+def task_of_judged_queries(
+    index: Index, given: JudgedQueries, depth: int = DEPTH, runs: dict[str, Run] | None = None
+) -> Task:
+    """The same, where queries and judgements were read before; with the first `depth` of each of `runs`, too."""
     notes, parts = list[str](), dict[str, Queries]()
     for part, (name, judged) in given.judged.items():
         try:
-            pool = index.pool(given.texts, judged, depth=depth)
+            pool = index.pool(given.texts, judged, depth=depth, ranker=_basic_ranker(runs), runs=runs)
         except InputError as error:
             raise InputError(error.message, path=name, query=error.query, hint=error.hint) from error
         if pool.unmatched == pool.candidates.queries:
@@ -237,9 +242,14 @@ def task_of_judged_queries(index: Index, given: JudgedQueries, depth: int = DEPT
             hint = f"{qid} is {text[:60]!r}; are stemmer and stop words those of its language?"
             raise InputError("no query has a term that some document has", path=name, hint=hint)
         about = [note for kind, note in pool.left_out.items() if kind is not LeftOut.UNJUDGED_QUERIES]
-        notes += [f"{name}: {note}" for note in (*about, *_remarks(judged, pool.candidates))]
+        notes += [f"{name}: {note}" for note in (*about, *pool.run_notes, *_remarks(judged, pool.candidates))]
         parts[part] = Queries(pool.candidates, _known(judged, given.texts), judged)
-    return Task(parts["train"], parts.get("valid"), parts.get("test"), index, (*index.notes, *notes))
+    return Task(parts["train"], parts.get("valid"), parts.get("test"), index, (*index.notes, *notes), runs=runs)
+
+
+def _basic_ranker(runs: dict[str, Run] | None) -> Model | None:
+    """What finds the first rows: BM25; where text is fused with runs, BM25F, whose window they must hold."""
+    return None if runs is None else BM25F()
 
 
 def _remarks(judged: Qrels, rows: Candidates) -> Iterator[str]:
@@ -314,14 +324,15 @@ def pooled(task: Task, model: Model, depth: int = DEPTH, watch: int = 10) -> tup
     if task.index is None:
         return task, 0
     before, texts = task.train.rows, task.train.texts
-    top = task.index.search(texts, model, depth=watch)
+    top = task.index.search(texts, model, depth=watch, runs=task.runs)
     places = {qid: place for place, qid in enumerate(before.qids.tolist())}
     queries = np.array([places[qid] for qid in top.qids.tolist()], np.int64)
     assert before.docids is not None
     new = int((match(top.docids, top.offsets, before.docids, before.offsets, queries) < 0).sum())
     if not new:
         return task, 0
-    rows = task.index.candidates(texts, task.train.qrels, depth=depth, ranker=[None, model])
+    rankers = [_basic_ranker(task.runs), model]
+    rows = task.index.candidates(texts, task.train.qrels, depth=depth, ranker=rankers, runs=task.runs)
     return replace(task, train=replace(task.train, rows=rows)), new
 
 

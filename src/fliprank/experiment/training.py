@@ -99,6 +99,8 @@ def train(
     chosen = parse_measure(measure)
     _check(train, valid)
     rng = np.random.default_rng(seed)
+    if sample is not None and model.whole_queries:
+        raise UsageError(f"the score of a {model.kind} depends on all rows of a query: leave sample out")
     rows = subsample_by_spec(train, sample, rng)
     if isinstance(model, Blend | Trees):
         _refuse(model, method=method != "auto", parameters=parameters not in (None, ParameterSettings()), polish=polish)

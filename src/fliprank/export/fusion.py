@@ -26,7 +26,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from fliprank.models.fusion import ENGINES, Fusion
+from fliprank.models.fusion import ENGINES, AdaptiveFusion, Fusion
+from fliprank.models.fusion.adaptive import LEAST
 
 __all__ = ["SHAPES", "fusion_settings"]
 
@@ -36,8 +37,26 @@ FILL = "its query"
 
 def fusion_settings(model: Fusion) -> str:
     """The settings, as text; of a function that is no engine's, weights by list."""
+    if isinstance(model, AdaptiveFusion):
+        return json.dumps(_adaptive(model.canonical()), indent=2)
     shape = SHAPES.get(model.engine, _plain)(model.canonical())
     return shape if isinstance(shape, str) else json.dumps(shape, indent=2)
+
+
+def _adaptive(model: AdaptiveFusion) -> Any:
+    """The formula of a query's weights, for the one who sends the query; and the engine's settings at the mean ones."""
+    usual = Fusion(model.engine, model.lists, **model.settings)
+    shape = SHAPES.get(model.engine, _plain)(usual.at(model.params.values[: len(usual.params)]))
+    names = zip(model.lists, model.slopes, model.centre, model.scale, strict=True)
+    each = {
+        name: {
+            trait: {"slope": round(float(s), DIGITS), "mean": round(float(c), 6), "deviation": round(float(d), 6)}
+            for trait, s, c, d in zip(model.traits, slopes, centre, scale, strict=True)
+        }
+        for name, slopes, centre, scale in names
+    }
+    formula = f"weight x max({LEAST}, 1 + sum of slope x (trait - mean) / deviation, cut at -3 and 3)"
+    return {"weight of a query": formula, "traits": each, "settings": shape}
 
 
 def _weights(model: Fusion) -> list[float]:

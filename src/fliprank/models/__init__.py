@@ -12,8 +12,10 @@ from fliprank.models.bm25 import BM25, BM25F
 from fliprank.models.bm25_sum import BM25Sum
 from fliprank.models.cascade import Cascade
 from fliprank.models.document_feature import Feature
+from fliprank.models.engine import EngineText, Formula
 from fliprank.models.feature_subset import FeatureSubset
-from fliprank.models.fusion import Fusion
+from fliprank.models.fusion import AdaptiveFusion, Fusion
+from fliprank.models.hybrid import Hybrid
 from fliprank.models.language_model import Dirichlet, JelinekMercer, TwoStageLM
 from fliprank.models.linear import Linear
 from fliprank.models.network import Network
@@ -26,14 +28,18 @@ __all__ = [
     "BM25",
     "BM25F",
     "KINDS",
+    "AdaptiveFusion",
     "AllFeatures",
     "BM25Sum",
     "Blend",
     "Cascade",
     "Dirichlet",
+    "EngineText",
     "Feature",
     "FeatureSubset",
+    "Formula",
     "Fusion",
+    "Hybrid",
     "JelinekMercer",
     "Linear",
     "Model",

@@ -91,12 +91,15 @@ class Model(ABC):
     summary: ClassVar[str] = ""
     """One line for lists of models in help pages."""
     needs: ClassVar[frozenset[str]] = frozenset()
-    """What it reads of the rows: "features", "terms" (term statistics), or both."""
+    """What it reads of the rows: "features", "terms" (term statistics), "lists", or several of these."""
     linear_in_params: ClassVar[bool] = False
     """Whether scores are linear in the parameters, so that an exact line search applies along any line of them."""
 
     scales_freely: ClassVar[bool] = False
     """Whether parameters can make all scores larger alike; if not, objectives see scores in units of their spread."""
+
+    whole_queries: ClassVar[bool] = False
+    """Whether a row's score depends on the other rows of its query, so that none of them may be left out."""
 
     params: Parameters = field(default=UNKNOWN, kw_only=True)
 

@@ -33,6 +33,7 @@ from fliprank.models.blend import Blend
 from fliprank.models.bm25 import BM25, BM25F
 from fliprank.models.bm25_sum import EACH, LEAST, BM25Sum
 from fliprank.models.document_feature import Feature
+from fliprank.models.engine import EngineText
 from fliprank.models.language_model import LEAST as LEAST_P
 from fliprank.models.language_model import TwoStageLM
 from fliprank.models.linear import Linear
@@ -41,7 +42,7 @@ from fliprank.models.term_rows import Lines, statistics_of, term_rows
 
 __all__ = ["Contributions", "Part", "contributions"]
 
-TEXT = (BM25, BM25F, BM25Sum, TwoStageLM)
+TEXT = (BM25, BM25F, BM25Sum, TwoStageLM, EngineText)
 
 
 class Part(NamedTuple):
@@ -120,6 +121,21 @@ def _summed(model: BM25Sum, candidates: Candidates) -> list[Contributions]:
         norms = np.maximum(model.norms(lines.length[rows].astype(np.float64)), LEAST)[:, None, :]
         x = np.where(tf > 0, np.power(np.maximum(tf, LEAST), a), 0.0)
         out.append(_of_terms(terms, model.fields, weight[None, :, None] * w * x / (x + norms)))
+    return out
+
+
+@contributions.register
+def _engine(model: EngineText, candidates: Candidates) -> list[Contributions]:
+    assert model.fields is not None
+    lines, parts, out = term_rows(candidates, model.fields), model.parts(candidates), []
+    names, ends = statistics_of(candidates).terms.tolist(), statistics_of(candidates).offsets
+    owner = np.repeat(np.arange(len(candidates)), np.diff(lines.starts))
+    for q in range(candidates.queries):
+        (first, last), (a, b) = candidates.offsets[q : q + 2], ends[q : q + 2]
+        own = slice(lines.starts[first], lines.starts[last])
+        values = np.zeros((last - first, b - a, len(model.fields)))
+        values[owner[own] - first, lines.term[own] - a] = parts[own]
+        out.append(_of_terms(names[a:b], model.fields, values))
     return out
 
 

@@ -90,6 +90,11 @@ class Record:
         value = self.data.get(key)
         return value if type(value) is int else self.fail(key, "a whole number")
 
+    def flag(self, key: str) -> bool:
+        """True or false."""
+        value = self.data.get(key)
+        return value if isinstance(value, bool) else self.fail(key, "true or false")
+
     def record(self, key: str) -> Record:
         """An object."""
         value = self.data.get(key)

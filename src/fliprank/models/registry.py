@@ -12,7 +12,7 @@ from fliprank.data.candidates import Candidates
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -26,6 +26,7 @@ from fliprank.models.bm25 import BM25F
 from fliprank.models.cascade_names import parse_cascade
 from fliprank.models.column_curves import column_curves, is_date
 from fliprank.models.fusion import Fusion
+from fliprank.models.hybrid import WINDOW, Hybrid
 from fliprank.models.language_model import Dirichlet, JelinekMercer, TwoStageLM
 from fliprank.models.linear import Linear
 from fliprank.models.network import Network
@@ -45,8 +46,8 @@ MODELS: dict[str, Builder] = {}
 FEW_COLUMNS = 12
 """Columns of documents up to which a stack gives each a curve of its own; more are standardised and weighted."""
 
-PARTS = ("feature", "feature_subset", "blend")
-"""Kinds that need other models, or are parts of them: no models to fit by their name alone."""
+PARTS = ("feature", "feature_subset", "blend", "engine", "ts_rank")
+"""Kinds that need other models, are parts of them, or need an engine: no models to fit by their name alone."""
 
 
 def register_builder(name: str) -> Callable[[Builder], Builder]:
@@ -95,6 +96,8 @@ def check_rows(model: Model, rows: Candidates) -> None:
     if "terms" in model.needs and rows.terms is None:
         have = "features" if rows.features is not None else "labels"
         raise UsageError(f"{model.kind} reads term statistics, and these rows have only {have}: take linear or network")
+    if model.kind == "hybrid" and rows.lists is None:
+        raise UsageError("hybrid fuses text with other lists, and these rows have none: see `fliprank tune --run`")
     if "lists" in model.needs and rows.lists is None:
         raise UsageError(f"{model.kind} ranks what several retrievers returned: make rows of runs by fusion_rows")
     if "features" in model.needs and rows.features is None:
@@ -166,7 +169,7 @@ def _cascade(
 def _fusion(
     rows: Candidates,
     *,
-    engine: str = "elasticsearch-linear",
+    engine: str = "plain",
     fusion_method: str | None = None,
     normalise: str | None = None,
     combine: str | None = None,
@@ -175,6 +178,18 @@ def _fusion(
     given = {"method": fusion_method, "normalise": normalise, "combine": combine}
     settings = {name: value for name, value in given.items() if value is not None}
     return Fusion(engine, () if rows.lists is None else rows.lists.names, **settings)
+
+
+@register_builder("hybrid")
+def _hybrid(
+    rows: Candidates,
+    *,
+    engine: str = "plain",
+    engine_settings: Mapping[str, Any] | None = None,
+    window: int = WINDOW,
+) -> Model:
+    """BM25F fused with other lists (tune --run): its parameters and the weights in one fit."""
+    return Hybrid(BM25F(), Fusion(engine, **(engine_settings or {})), window)
 
 
 @register_builder("auto")

@@ -232,6 +232,15 @@ class Stack(Model):
                 total += weight * line
         return total if features is None else total + features.score(candidates)
 
+    def terms(self) -> list[tuple[float, Model]]:
+        """Of a sum: the weight and the model of each part; all features are one linear model."""
+        if self.hidden:
+            raise UsageError("this stack is a net of its parts, not a sum")
+        features = self._linear(self._feature_weights())
+        weights = self.params.values[self._inner :].tolist()
+        parts: list[tuple[float, Model]] = list(zip(weights, self.models, strict=False))
+        return parts if features is None else [*parts, (1.0, features)]
+
     def net_inputs(self, candidates: Candidates, outputs: Floats) -> tuple[Inputs, Floats]:
         """The inputs of a net where the parts score `outputs`, and 1 / standard deviation of each."""
         assert self.spread is not None

@@ -82,6 +82,8 @@ def as_good_ranges(
 
 
 def _first_rows(model: Model, rows: Candidates) -> Candidates:
+    if model.whole_queries:
+        return rows
     order = order_rows(model.score(rows), rows.offsets, rows.docids)
     kept = ~np.isnan(rows.labels)
     kept[order[positions(rows.offsets) < DEEP]] = True

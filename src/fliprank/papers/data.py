@@ -16,6 +16,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
 from fliprank.data.readers import read_candidates
 from fliprank.data.term_statistics_jsonl import read_statistics
+from fliprank.data.trec import read_run
 from fliprank.errors import InputError, UsageError
 from fliprank.experiment.task import DEPTH, Queries, Task, open_index, task_of_documents
 from fliprank.papers.ir_datasets_folder import PREFIX, write_ir_dataset
@@ -147,14 +148,18 @@ def stanford_web(setting: Setting) -> dict[str, Candidates]:
     return {name: read_statistics(folder / f"{name}.jsonl") for name in ("2014-train", "2014-dev", "2013")}
 
 
-def text_collection(setting: Setting, name: str, depth: int = DEPTH) -> Task:
-    """The index and judged queries of a folder in BEIR's layout; with test queries where it has its own."""
+def text_collection(setting: Setting, name: str, depth: int = DEPTH, run: str | None = None) -> Task:
+    """The index and judged queries of a folder in BEIR's layout; with test queries where it has its own.
+
+    `run` names a list of another retriever in the folder, to be fused with text: dense of `dense.run`.
+    """
     folder = data_path(setting, name)
     index = open_index(folder, setting.cache, COLLECTIONS.get(name), Analyzer())
     train, test = (folder / "qrels" / f"{part}.tsv" for part in ("train", "test"))
     if not train.exists():
         train, test = test, train
-    return task_of_documents(index, folder, train, test if test.exists() else None, depth=depth)
+    runs = None if run is None else {run: read_run(folder / f"{run}.run")}
+    return task_of_documents(index, folder, train, test if test.exists() else None, depth=depth, runs=runs)
 
 
 def other_collections(setting: Setting, known: Iterable[str]) -> list[str]:

@@ -168,12 +168,14 @@ def trajectory_chart(
     start: float = 0.0,
     names: Sequence[str] | None = None,
     overlay: bool = False,
+    band: tuple[float, float] | None = None,
 ) -> Any:
     """Trajectories of several measures along one line, one above the other, or with `overlay` in one frame.
 
     The axis shows start + x: the value of the parameter that moves. Diamonds mark local optima, a filled one the best
     stretch, a circle a stretch that is better than its neighbour but cut off. If x = 0 lies within, a dashed line shows
-    the present value. The titles count local optima and steps, as lower bounds where these are not exact.
+    the present value. The titles count local optima and steps, as lower bounds where these are not exact. What is
+    statistically as good as the best is shaded (`band`, from x to x), and named in the title.
     """
     alt = altair()
     labels = list(names or (str(path.measure) for path in paths))
@@ -189,6 +191,10 @@ def trajectory_chart(
         curve, marks = _curve(path, label, low, high, start)
         lines = alt.Chart(alt.Data(values=curve)).mark_line(interpolate="step-after", strokeWidth=1.4)
         layer = [lines.encode(x=across, y=up, color=colour)]
+        if band is not None:
+            ends_of = {"x": start + band[0], "x2": start + band[1]}
+            shade = alt.Chart(alt.Data(values=[ends_of])).mark_rect(color=COLOURS[2], opacity=0.15)
+            layer.insert(0, shade.encode(x=across, x2="x2:Q"))
         for which, shape in (("local", "diamond"), ("cut off", "circle"), ("best", "diamond")):
             some = alt.Chart(alt.Data(values=[mark for mark in marks if mark["which"] == which]))
             best = which == "best"
@@ -198,7 +204,8 @@ def trajectory_chart(
             here = alt.Chart(alt.Data(values=[{"x": start}])).mark_rule(color=GREY, strokeDash=[4, 3])
             layer.append(here.encode(x="x:Q"))
         frames.append(alt.layer(*layer))
-    counted = [_counted(path) for path in paths]
+    shaded = "" if band is None else f"; shaded: as good as the best, {start + band[0]:.3g} to {start + band[1]:.3g}"
+    counted = [_counted(path) + shaded for path in paths]
     if overlay:
         told = [f"{label}: {count}" for label, count in zip(labels, counted, strict=True)]
         heading = alt.TitleParams(told, fontSize=11)

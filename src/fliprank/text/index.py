@@ -15,13 +15,16 @@ from typing import Any, Literal
 
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
+from fliprank.data.fusion_rows import RunLike
 from fliprank.data.term_statistics import TermStatistics
 from fliprank.data.trec import Run
+from fliprank.models.hybrid import Hybrid
 from fliprank.text.analysis import Analyzer
 from fliprank.text.build.build import build_arrays
 from fliprank.text.build.documents import Source
 from fliprank.text.index_arrays import VERSION, IndexArrays, Progress
 from fliprank.text.search.candidates import Pool, QrelsLike, find_candidates, pool
+from fliprank.text.search.hybrid import search_hybrid
 from fliprank.text.search.queries import QueriesLike
 from fliprank.text.search.retrieve import Scorer, named_rows, search
 
@@ -66,12 +69,16 @@ class Index(IndexArrays):
         depth: int = 1000,
         match: Literal["or", "and"] = "or",
         progress: Progress | None = None,
+        runs: Mapping[str, RunLike] | Sequence[RunLike] | None = None,
     ) -> Run:
         """The best `depth` of all documents that have some (`or`) or all (`and`) terms of a query, by any model.
 
         By default the model is BM25 over all fields joined. BM25, BM25F and BM25Sum are computed straight
-        from the postings, and return documents with a score above 0 only.
+        from the postings, and return documents with a score above 0 only. A `Hybrid` fuses the first `window` documents
+        of its text model and of each of `runs`, its other lists.
         """
+        if isinstance(model, Hybrid) or runs is not None:
+            return search_hybrid(self, queries, model, runs, depth=depth, match=match)
         return search(self, queries, model, depth=depth, match=match, progress=progress)
 
     def rows(self, queries: QueriesLike, documents: Mapping[str, Sequence[str]]) -> Candidates:
@@ -95,8 +102,11 @@ class Index(IndexArrays):
         sample: int = 0,
         seed: int = 0,
         ranker: Scorer | Sequence[Scorer | None] | None = None,
+        runs: Mapping[str, RunLike] | Sequence[RunLike] | None = None,
     ) -> Pool:
         """Candidates to tune on: for each query the `depth` best documents by `ranker` (or by each of several; None is
         BM25 over all fields joined), all judged documents, and a random `sample` of those that have all its terms.
+
+        With `runs` of other retrievers, also the first `depth` of each, whose scores and ranks are the rows' `lists`.
         """
-        return pool(self, queries, qrels, depth=depth, sample=sample, seed=seed, ranker=ranker)
+        return pool(self, queries, qrels, depth=depth, sample=sample, seed=seed, ranker=ranker, runs=runs)

@@ -20,6 +20,7 @@ from fliprank.data.files import StrPath
 from fliprank.data.ids import Ids, locate
 from fliprank.data.store import Arrays, read_arrays, write_arrays
 from fliprank.errors import InputError, printable
+from fliprank.kernels import kernel
 from fliprank.text.analysis import Analyzer
 
 __all__ = ["VERSION", "IndexArrays", "Postings", "Progress"]
@@ -144,6 +145,19 @@ class IndexArrays:
         tokens: Ints = self.length.sum(0, dtype=np.int64)
         return tokens
 
+    @cached_property
+    def field_documents(self) -> Ints:
+        """The number of documents that have a term in each field."""
+        filled: Ints = np.count_nonzero(self.length, axis=0)
+        return filled
+
+    @cached_property
+    def distinct(self) -> Int32s:
+        """The number of different terms that each document has in each field (documents x fields)."""
+        counts = np.zeros((self.documents, len(self.fields)), np.int32)
+        _count_terms(self.docs, self.tf, counts)
+        return frozen(counts, np.int32)
+
     @property
     def positions(self) -> bool:
         """Whether the stream of terms was kept."""
@@ -159,6 +173,14 @@ class IndexArrays:
     def numbers_of(self, docids: Ids) -> Ints:
         """The number of each document, given its id; -1 if the index does not have it."""
         return locate(docids, self.docids)
+
+
+@kernel
+def _count_terms(docs: Int32s, tf: NDArray[np.uint16], counts: Int32s) -> None:
+    """Add 1 to the document and field of every posting that has a frequency."""
+    for i in range(len(docs)):
+        for f in range(tf.shape[1]):
+            counts[docs[i], f] += tf[i, f] > 0
 
 
 def _checked(header: dict[str, Any], arrays: Arrays) -> dict[str, Any]:

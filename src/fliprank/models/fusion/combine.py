@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fliprank.arrays import Floats
+from fliprank.arrays import Floats, Ints, frozen
 from fliprank.kernels import kernel, parallel_kernel, prange
 from fliprank.models.standardised import chunks_of
 
-__all__ = ["COMBINATIONS", "LINEAR", "MEANS", "Settings", "fuse", "pull"]
+__all__ = ["COMBINATIONS", "LINEAR", "MEANS", "Settings", "fuse", "fuse_queries", "pull", "pull_queries"]
 
 COMBINATIONS = {
     "sum": "weighted sum",
@@ -53,19 +53,44 @@ class Settings(NamedTuple):
 def fuse(cells: Floats, settings: Settings) -> Floats:
     """The fused score of each row."""
     out = np.empty(len(cells))
-    _fuse(cells, settings, chunks_of(len(cells)), out)
+    if _is_plain_sum(settings):
+        _sum(cells, settings.weights, chunks_of(len(cells)), out)
+    else:
+        _fuse(cells, settings, chunks_of(len(cells)), out)
     return out
+
+
+def _is_plain_sum(settings: Settings) -> bool:
+    """Whether it is a weighted sum of normalised scores: what most fusions are, and what fits spend their time on."""
+    return settings.combine == SUM and not settings.ranked.any()
 
 
 def pull(cells: Floats, settings: Settings, dscores: Floats, by_cell: Floats | None = None) -> Floats:
     """The gradient by each weight, by k and by tie; that by the cells goes to `by_cell` (0 for ranks)."""
     lists = cells.shape[1]
     parts = np.zeros((chunks_of(len(cells)), lists + 2))
+    if by_cell is None and _is_plain_sum(settings):
+        _pull_sum(cells, dscores, parts)
+        return np.asarray(parts.sum(axis=0))
     wanted = by_cell is not None
     target = by_cell if by_cell is not None else np.empty((0, lists))
     _pull(cells, settings, dscores, wanted, target, parts)
     total: Floats = parts.sum(axis=0)
     return total
+
+
+def fuse_queries(cells: Floats, settings: Settings, weights: Floats, offsets: Ints) -> Floats:
+    """The fused score of each row, with the weights of its query (queries x lists)."""
+    out = np.empty(len(cells))
+    _fuse_queries(cells, settings, frozen(weights, np.float64), offsets, out)
+    return out
+
+
+def pull_queries(cells: Floats, settings: Settings, weights: Floats, offsets: Ints, dscores: Floats) -> Floats:
+    """The gradient by each query's weights, by k and by tie (queries x (lists + 2))."""
+    out = np.zeros((len(weights), cells.shape[1] + 2))
+    _pull_queries(cells, settings, frozen(weights, np.float64), offsets, dscores, out)
+    return out
 
 
 @kernel
@@ -119,6 +144,31 @@ def _fuse(cells: Floats, settings: Settings, chunks: int, out: Floats) -> None:
     for c in prange(chunks):
         for row in range(rows * c // chunks, rows * (c + 1) // chunks):
             out[row] = _fuse_row(cells[row], settings)
+
+
+@parallel_kernel
+def _sum(cells: Floats, weights: Floats, chunks: int, out: Floats) -> None:
+    rows, lists = cells.shape
+    for c in prange(chunks):
+        for row in range(rows * c // chunks, rows * (c + 1) // chunks):
+            total = 0.0
+            for j in range(lists):
+                n = cells[row, j]
+                total += weights[j] * (n if n == n else 0.0)  # NaN: the list is left out
+            out[row] = total
+
+
+@parallel_kernel
+def _pull_sum(cells: Floats, dscores: Floats, parts: Floats) -> None:
+    rows, lists, chunks = cells.shape[0], cells.shape[1], len(parts)
+    for c in prange(chunks):
+        total = np.zeros(lists)
+        for row in range(rows * c // chunks, rows * (c + 1) // chunks):
+            given = dscores[row]
+            for j in range(lists):
+                n = cells[row, j]
+                total[j] += given * (n if n == n else 0.0)
+        parts[c, :lists] = total
 
 
 @kernel
@@ -179,3 +229,27 @@ def _pull(cells: Floats, settings: Settings, dscores: Floats, wanted: bool, by_c
                 _pull_row(cells[row], settings, dscores[row], by_cell[row], parts[c])
             elif dscores[row] != 0.0:
                 _pull_row(cells[row], settings, dscores[row], scratch, parts[c])
+
+
+@kernel
+def _with(settings: Settings, weights: Floats) -> Settings:
+    return Settings(weights, settings.ranked, settings.combine, settings.k, settings.tie)
+
+
+@parallel_kernel
+def _fuse_queries(cells: Floats, settings: Settings, weights: Floats, offsets: Ints, out: Floats) -> None:
+    for q in prange(len(weights)):
+        own = _with(settings, weights[q])
+        for row in range(offsets[q], offsets[q + 1]):
+            out[row] = _fuse_row(cells[row], own)
+
+
+@parallel_kernel
+def _pull_queries(
+    cells: Floats, settings: Settings, weights: Floats, offsets: Ints, dscores: Floats, out: Floats
+) -> None:
+    for q in prange(len(weights)):
+        own, scratch = _with(settings, weights[q]), np.empty(cells.shape[1])
+        for row in range(offsets[q], offsets[q + 1]):
+            if dscores[row] != 0.0:
+                _pull_row(cells[row], own, dscores[row], scratch, out[q])

@@ -155,7 +155,7 @@ def _plain(
 
 
 @engine("elasticsearch-linear")
-def _elasticsearch_linear(normalise: str | Sequence[str] = "minmax") -> Rule:
+def _elasticsearch_linear(normalise: str | Sequence[str] = "none") -> Rule:
     """Elasticsearch's `linear` retriever: a weighted sum; normalise is none, minmax or l2_norm, also per retriever."""
     minmax = Norm("minmax", flat_as="raw", tolerance=1e-6)
     known = {"none": Norm(), "minmax": minmax, "l2_norm": Norm("l2", flat_as="raw", tolerance=1e-6)}

@@ -10,7 +10,7 @@ their common size is worth nothing to a fit, and `canonical` makes them add up t
 
 >>> from fliprank.data.fusion_rows import fusion_rows
 >>> rows = fusion_rows({"bm25": {"q": {"a": 9, "b": 5, "d": 4}}, "dense": {"q": {"c": 0.6, "b": 0.8}}})
->>> model = Fusion("elasticsearch-linear", ["bm25", "dense"])
+>>> model = Fusion("elasticsearch-linear", ["bm25", "dense"], normalise="minmax")
 >>> model.params.names, model.score(rows).tolist()                                             # a, b, d, c
 (('weight.bm25', 'weight.dense'), [1.0, 1.2, 0.0, 0.0])
 >>> Fusion("elasticsearch-rrf", ["bm25", "dense"]).at([1, 2, 60]).score(rows).round(6).tolist()
@@ -63,7 +63,7 @@ class Fusion(Model):
     settings: Mapping[str, Any]
     rule: Rule
 
-    def __init__(self, engine: str = "elasticsearch-linear", lists: Iterable[str] = (), **settings: Any) -> None:
+    def __init__(self, engine: str = "plain", lists: Iterable[str] = (), **settings: Any) -> None:
         names = (lists,) if isinstance(lists, str) else tuple(lists)
         self._set(engine=engine, lists=names, settings=settings, rule=make_rule(engine, **settings), params=UNKNOWN)
         if names:
@@ -189,7 +189,7 @@ class Fusion(Model):
         by_weight, factor = total[: len(self.lists)], self.rule.factor
         every = {"k": total[-2], "tie": total[-1], self.rule.share: (by_weight[-1] - by_weight[0]) * factor}
         every |= {f"weight.{name}": by * factor for name, by in zip(self.lists, by_weight, strict=True)}
-        return np.array([every[name] for name in self.params.names], np.float64)
+        return np.array([every[name] for name in self.params.names if name in every], np.float64)
 
     @property
     def linear_in_params(self) -> bool:  # type: ignore[override]

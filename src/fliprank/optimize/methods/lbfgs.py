@@ -40,6 +40,7 @@ class Lbfgs(Method):
 
         space, start = problem.space(factors=True, prior=self.l2), problem.params.free_values
         journal, latest = Journal(recorder, 1 + len(start)), dict[bytes, float]()
+        begun: dict[bytes, Floats] = {}  # SciPy asks for the start again, which the first epoch has told
 
         def function(point: Floats) -> tuple[float, Floats]:
             values = space.from_search(point)
@@ -49,7 +50,9 @@ class Lbfgs(Method):
                 held, pull = space.prior_cost(values)
                 return np.concatenate([[cost + held], space.pull(values, gradient) + pull])
 
-            found = journal.ask(answer)
+            found = begun.pop(point.tobytes(), None)
+            if found is None:
+                found = journal.ask(answer)
             latest[point.tobytes()] = float(found[0])
             return float(found[0]), found[1:]
 
@@ -60,7 +63,9 @@ class Lbfgs(Method):
                 raise StopIteration
 
         first = space.to_search(start)
-        if recorder.epoch(start, function(first)[0], journal=journal.state()) and self.epochs:
+        cost, gradient = function(first)
+        begun[first.tobytes()] = np.concatenate([[cost], gradient])
+        if recorder.epoch(start, cost, journal=journal.state()) and self.epochs:
             options = {"jac": True, "method": "L-BFGS-B", "bounds": list(zip(space.low, space.high, strict=True))}
             limits = {"maxiter": self.epochs, "ftol": self.tolerance}
             with one_blas_thread():

@@ -27,12 +27,15 @@ from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
 from fliprank.data.csr import bounds, positions, span_indices
 from fliprank.data.files import StrPath
+from fliprank.data.fusion_rows import RunLike
 from fliprank.data.ids import Ids, locate
 from fliprank.data.trec import Qrels, read_qrels
 from fliprank.errors import InputError, UsageError
+from fliprank.models.hybrid import Hybrid
 from fliprank.text.index_arrays import IndexArrays
 from fliprank.text.search.queries import Queries, QueriesLike, analyse, read_queries
 from fliprank.text.search.retrieve import Scorer, matching, rows_of, top
+from fliprank.text.search.run_documents import RunDocuments
 
 __all__ = ["LeftOut", "Pool", "QrelsLike", "find_candidates", "list_some", "pool", "under_ids_of"]
 
@@ -57,11 +60,12 @@ class Pool:
     candidates: Candidates
     left_out: dict[LeftOut, str] = field(default_factory=dict)
     unmatched: int = 0
+    run_notes: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """All notes."""
-        return tuple(self.left_out.values())
+        return (*self.left_out.values(), *self.run_notes)
 
 
 def find_candidates(
@@ -82,6 +86,7 @@ def pool(
     sample: int = 0,
     seed: int = 0,
     ranker: Scorer | Sequence[Scorer | None] | None = None,
+    runs: Mapping[str, RunLike] | Sequence[RunLike] | None = None,
 ) -> Pool:
     """See `Index.pool`."""
     if sample < 0 or depth < 0:
@@ -96,10 +101,14 @@ def pool(
     unmatched = _note_unmatched(asked, left_out)
     owners, documents = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for each in (ranker if isinstance(ranker, Sequence) else [ranker]) if depth > 0 else ():
-        offsets, found, _ = top(index, asked, each, depth)
+        offsets, found, _ = top(index, asked, each.text if isinstance(each, Hybrid) else each, depth)
         owners.append(_owners(offsets))
         documents.append(found)
-    labelled = None if judged is None else _Labelled.of(index, asked, judged, left_out)
+    listed = None if runs is None else RunDocuments.of(index, asked.qids, runs, depth or None)
+    if listed is not None:
+        owners.append(listed.owner)
+        documents.append(listed.document)
+    labelled = None if judged is None else _Labelled.of(index, asked, judged, left_out, listed is not None)
     if labelled is not None:
         owners.append(labelled.owner)
         documents.append(labelled.document)
@@ -108,11 +117,14 @@ def pool(
         owners.append(owner)
         documents.append(sampled)
     offsets, chosen = _united(np.concatenate(owners), np.concatenate(documents), len(asked), index.documents)
-    if labelled is None:
-        return Pool(rows_of(index, asked, offsets, chosen), left_out, unmatched)
-    rows = rows_of(index, asked, offsets, chosen, labelled.labels_of(offsets, chosen, index.documents))
-    missed = bounds(np.bincount(labelled.missed_owner, minlength=len(asked)))
-    return Pool(replace(rows, missed_offsets=missed, missed_labels=labelled.missed), left_out, unmatched)
+    labels = None if labelled is None else labelled.labels_of(offsets, chosen, index.documents)
+    rows = rows_of(index, asked, offsets, chosen, labels)
+    if labelled is not None:
+        missed = bounds(np.bincount(labelled.missed_owner, minlength=len(asked)))
+        rows = replace(rows, missed_offsets=missed, missed_labels=labelled.missed)
+    if listed is None:
+        return Pool(rows, left_out, unmatched)
+    return Pool(listed.beside(rows, chosen, index.documents), left_out, unmatched, listed.notes)
 
 
 def _owners(offsets: Ints) -> Ints:
@@ -188,7 +200,10 @@ class _Labelled:
     missed: Floats
 
     @classmethod
-    def of(cls, index: IndexArrays, queries: Queries, qrels: Qrels, left_out: dict[LeftOut, str]) -> _Labelled:
+    def of(
+        cls, index: IndexArrays, queries: Queries, qrels: Qrels, left_out: dict[LeftOut, str], without_terms: bool
+    ) -> _Labelled:
+        """`without_terms`: whether a query that has no terms can have rows, too."""
         partner = locate(queries.qids, qrels.qids)
         rows = span_indices(qrels.offsets, partner)
         owner = np.repeat(np.arange(len(queries)), np.diff(qrels.offsets)[partner])
@@ -199,7 +214,7 @@ class _Labelled:
             hint = f"judged: {absent[0]}; indexed: {index.docids[0]}"
             raise InputError("no judged document is in the index", hint=hint)
         _note(left_out, LeftOut.UNKNOWN_DOCUMENTS, len(ids), absent)
-        used = (document >= 0) & (queries.sizes[owner] > 0)
+        used = (document >= 0) & ((queries.sizes[owner] > 0) | without_terms)
         return cls(owner[used], document[used], label[used], owner[~used], label[~used])
 
     def labels_of(self, offsets: Ints, chosen: Ints, documents: int) -> Floats:

@@ -38,8 +38,8 @@ def statistics(index: IndexArrays, queries: Queries, offsets: Ints, documents: I
     tf = np.zeros((starts[-1], len(index.fields)), np.float32)
     _gather(Rows(offsets, documents, order, starts, queries.offsets, queries.number), index.postings, tf)
     known = queries.number >= 0
-    collection = np.zeros((len(known), len(index.fields)))
-    collection[known] = index.cf[queries.number[known]]
+    collection, field_df = np.zeros((2, len(known), len(index.fields)))
+    collection[known], field_df[known] = index.cf[queries.number[known]], index.field_df[queries.number[known]]
     return TermStatistics(
         index.fields,
         queries.offsets,
@@ -52,6 +52,11 @@ def statistics(index: IndexArrays, queries: Queries, offsets: Ints, documents: I
         collection=collection,
         tokens=index.field_tokens.astype(np.float64),
         documents=index.documents,
+        df=queries.df.astype(np.float64),
+        field_df=field_df,
+        field_documents=index.field_documents.astype(np.float64),
+        distinct=index.distinct[documents].astype(np.float32),
+        distinct_tokens=index.distinct.sum(axis=0, dtype=np.float64),
     )
 
 
