@@ -42,6 +42,8 @@ def _text(folder: Path) -> None:
     ]
     for name in ("docs.jsonl", "seiten.jsonl"):
         (folder / name).write_text("".join(json.dumps(doc) + "\n" for doc in docs))
+    sold = [doc | {"sales": float(i % 7 + 1), "price": 2.0 ** (i % 9)} for i, doc in enumerate(docs)]
+    (folder / "products.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in sold))
     rows = "".join(f"{doc['_id']},{doc['title']},{doc['body']}\n" for doc in docs)
     (folder / "catalogue.csv").write_text("id,title,body\n" + rows)
     texts = {f"q{i}": f"{colour} {topic}" for i, (colour, topic) in enumerate(pairs)}

@@ -107,3 +107,16 @@ def test_a_damaged_result_is_an_error_that_names_it(content: str, place: Path, t
 def test_the_table_of_the_page_is_the_registry() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \| (.+?) \| .+ \|$", PAGE.read_text(), re.MULTILINE)
     assert dict(rows) == target_names()
+
+
+def test_the_command_tunes_text_and_columns_and_writes_both(place: Path) -> None:
+    tuned = "tune --docs products.jsonl --queries queries.tsv --qrels qrels.txt --engine solr --model stack"
+    told = said(f"{tuned} --method lbfgs --folds 2 --no-curve --adopt always --out for-solr", place)
+    assert told.code == 0, told.err
+    params = json.loads((place / "for-solr" / "result.json").read_text())["params"]["fitted"]
+    assert {"title.w", "title.k", "tie", "sales.weight", "price.weight"} <= params.keys()
+    request = json.loads((place / "for-solr" / "export" / "query.json").read_text())["params"]
+    assert [name in "".join(request["bf"]) for name in ("sales", "price")] == [True, True]
+    refused = said("tune --engine solr --model bm25f", place)
+    assert refused.code == 2
+    assert "--model stack adds the documents' columns" in refused.err

@@ -114,7 +114,7 @@ def test_a_shop_tunes_its_search(shop: Path, tmp_path: Path, columns: int) -> No
     assert_whole(tuned, columns)
     told = json.loads((out / "result.json").read_text())
     first = tuned.lines[0]
-    assert first.split(":")[0] in ("Better", "Perhaps better", "Not better", "Worse", "No difference")
+    assert first.split(":")[0] in ("Better", "Not shown to be better", "Not better", "Worse", "No difference")
     measure = "nDCG@10 (exp)" if columns == 80 else "nDCG(dcg='exp-log2')@10"
     assert measure in first
     assert f"{told['proof']['test']['difference']:+.4f}" in first

@@ -45,7 +45,7 @@ def proof_of(ranks: list[int], measures: list[str]) -> Proof:
     [
         ([1] * 12, "Better: RR +0.6667 on 12 queries that tuning did not see, p = 0.0005."),
         ([5] * 12, "Worse: RR -0.1333 on 12 queries that tuning did not see, p = 0.0005. Keep the defaults."),
-        ([1, 5] * 3 + [3] * 6, "Perhaps better: RR +0.1333 on 12 queries that tuning did not see"),
+        ([1, 5] * 3 + [3] * 6, "Not shown to be better: RR +0.1333 on 12 queries that tuning did not see"),
         ([4, 3] * 2, "Not better: RR -0.0417 on 4 queries that tuning did not see"),
     ],
 )

@@ -28,7 +28,7 @@ def proof(helped: int, hurt: int, measures: tuple[str, ...] = ("RR",)) -> Proof:
     [
         (15, 1, "adopt", "Better: RR +0.1750 on 40 queries"),
         (1, 15, "keep", "Worse: RR -0.1750"),
-        (3, 1, "not shown", "Perhaps better: RR +0.0250"),
+        (3, 1, "not shown", "Not shown to be better: RR +0.0250"),
         (1, 3, "keep", "Not better: RR -0.0250"),
         (0, 0, "keep", "No difference: RR of all 40 held-out queries"),
     ],

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fliprank.experiment.parameter_settings import ParameterSettings
     from fliprank.experiment.results import Result
     from fliprank.experiment.task import Task
-    from fliprank.models import EngineText
+    from fliprank.models import EngineText, Model
 
 __all__ = ["keep_what_is_tuned", "show_result", "tune"]
 
@@ -47,6 +47,8 @@ Examples:
   fliprank tune train.jsonl --test dev.jsonl --model stack --share b --fix k=1.2 --bounds title.w=0:10
 
   fliprank tune --docs docs.jsonl --queries queries.tsv --qrels qrels.txt --engine sqlite --out tuned-sqlite
+
+  fliprank tune --docs products.jsonl --queries queries.tsv --qrels qrels.txt --engine solr --model stack --out for-solr
 
   fliprank tune --engine elasticsearch --url https://host:9200 --index shop --queries queries.tsv --qrels qrels.txt
 
@@ -101,7 +103,7 @@ def tune(
         raise UsageError(f"--adopt {adopt}: one of {', '.join(ADOPT)}")
     folder, settings, select = out_folder(out), arranged.read(), parse_measure(how.chosen_by)
     recipes = recipes_for(select, how.method, how.objective, **how.of_method())
-    own = _function_of(lists.engine, function, what.model)
+    own = _function_of(lists.engine, function, what)
     keep_what_is_tuned(folder)
     runs = lists.read(what.model)
     if live.asked:
@@ -113,8 +115,12 @@ def tune(
     _check_folds(task.train.rows.queries, folds, cross_validate)
     default = "linear" if task.train.rows.terms is None else "bm25f"
     extra = {} if runs is None else lists.settings(source.deep(runs))
+    if own is not None:
+        model, settings = _with_columns(own, task, settings) if what.model == "stack" else (own, settings)
+    else:
+        model = "auto" if what.model == "auto" else what.make(task.train.rows, default, **extra)
     result = tune_and_write(
-        own or ("auto" if what.model == "auto" else what.make(task.train.rows, default, **extra)),
+        model,
         task,
         folder,
         console.fit_progress,
@@ -164,14 +170,27 @@ def _task_of_cluster(
     return found.task, settings
 
 
-def _function_of(engine: str | None, function: str | None, model: str | None) -> EngineText | None:
+def _with_columns(text: EngineText, task: Task, settings: ParameterSettings) -> tuple[Model, ParameterSettings]:
+    """The engine's text function with the documents' columns, weights within the bounds that the engine has."""
+    from fliprank import console
+    from fliprank.export.columns import engine_stack
+
+    model, bounds, notes = engine_stack(text, task.train.rows)
+    console.show(*notes)
+    return model, replace(settings, bounds=bounds | settings.bounds)
+
+
+def _function_of(engine: str | None, function: str | None, what: ModelOptions) -> EngineText | None:
     """The text function of the engine that was named; None without one."""
-    if engine is None or model == "hybrid":
+    if engine is None or what.model == "hybrid":
         if function is not None:
             raise UsageError("--function is a function of an engine for text: say which by --engine")
         return None
-    if model is not None:
-        raise UsageError(f"--engine {engine} has a function of its own: leave out --model, or choose by --function")
+    if what.model not in (None, "stack") or what.hidden:
+        raise UsageError(
+            f"--engine {engine} has a function of its own: leave out --model and --hidden, or choose by --function; "
+            "--model stack adds the documents' columns"
+        )
     from fliprank.export import engine_model
 
     return engine_model(engine, function)

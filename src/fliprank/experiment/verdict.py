@@ -86,7 +86,7 @@ def _main(main: Proof, others: Sequence[Proof], kept: str) -> tuple[Word, str]:
             return "adopt", f"Better: {told}; {beside}."
     if main.sure:
         return "adopt", f"Better: {told}."
-    return "not shown", f"Perhaps better: {told}. That may be chance; more judged queries would tell."
+    return "not shown", f"Not shown to be better: {told}, which may be chance. Keep {kept}, or judge more queries."
 
 
 def _also(proofs: Mapping[str, Proof]) -> Iterator[str]:

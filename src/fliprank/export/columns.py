@@ -7,22 +7,29 @@ That is `Stack(engine_model(...), Feature(...), ...)`: the text's score and, for
 >>> stack = Stack(text, Feature("stars", transform="saturate", k=3.0))
 >>> text_and_columns(stack.at([*text.params.values, 3.0, 1.0, 0.25]))[1]
 [Column(name='stars', transform='saturate', weight=0.25, k=3.0, a=1.0, newest=0.0)]
+
+`engine_stack` makes one of documents' columns, with curves and signs of weights that the engine can be told.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from math import inf
 from typing import NamedTuple
 
+from fliprank.data.candidates import Candidates
+from fliprank.errors import UsageError
 from fliprank.export.functions import takes_text_of
 from fliprank.export.target import Takes
 from fliprank.models.base import Model
+from fliprank.models.column_curves import column_curves
 from fliprank.models.document_feature import Feature
 from fliprank.models.engine import EngineText
 from fliprank.models.stack import Stack
 
-__all__ = ["Column", "identifier", "takes_text_and_columns", "text_and_columns"]
+__all__ = ["Column", "EngineStack", "engine_stack", "identifier", "takes_text_and_columns", "text_and_columns"]
 
 
 class Column(NamedTuple):
@@ -34,6 +41,13 @@ class Column(NamedTuple):
     k: float = 1.0
     a: float = 1.0
     newest: float = 0.0
+
+
+Refuses = Callable[[Column], str | None]
+"""Why a column can't be written for an engine; None if it can."""
+
+REFUSES: dict[str, Refuses] = {}
+"""By engine that takes columns beside text."""
 
 
 def text_and_columns(model: Model) -> tuple[EngineText, list[Column]] | None:
@@ -63,7 +77,7 @@ def _column(part: Feature, weight: float) -> Column:
 
 def takes_text_and_columns(
     engine: str,
-    refuses: Callable[[Column], str | None],
+    refuses: Refuses,
     fits: Callable[[str], bool],
     called: Callable[[Column], str] = lambda column: column.name,
 ) -> Takes:
@@ -72,6 +86,7 @@ def takes_text_and_columns(
     `fits`: whether a name can be written in the engine's language. `called`: the field of a column there.
     """
     takes_text = takes_text_of(engine)
+    REFUSES[engine] = refuses
 
     def takes(model: Model) -> str | None:
         found = text_and_columns(model)
@@ -85,6 +100,41 @@ def takes_text_and_columns(
         return next((reason for reason in reasons if reason is not None), None)
 
     return takes
+
+
+class EngineStack(NamedTuple):
+    """Text and columns to tune together, the bounds that the engine sets, and which columns are left out."""
+
+    model: Stack
+    bounds: dict[str, tuple[float, float]]
+    notes: tuple[str, ...]
+
+
+def engine_stack(text: EngineText, rows: Candidates) -> EngineStack:
+    """The text function with the columns of these rows, through curves that its engine has.
+
+    Where a curve can't count against a document there, saturation, which can, takes its place; where that is no curve
+    for the column, as for dates, its weight is not below 0.
+    """
+    engine = text.formula.engine
+    if engine not in REFUSES:
+        raise UsageError(f"{engine} takes no columns beside text; these do: {', '.join(sorted(REFUSES))}")
+    curves, refuses = column_curves(rows), REFUSES[engine]
+    parts, bounds, notes = list[Feature](), dict[str, tuple[float, float]](), list(curves.notes)
+    for part in curves.parts:
+        if reason := refuses(Column(part.name, part.transform, 1.0)):
+            notes.append(f"column {part.name} is left out: {reason}")
+            continue
+        if refuses(Column(part.name, part.transform, -1.0)):
+            if part.transform == "log":
+                part = replace(part, transform="saturate")
+            else:
+                bounds[f"{part.name}.weight"] = (0.0, inf)
+        parts.append(part)
+    if not parts:
+        have = "; ".join(notes) or "these have none"
+        raise UsageError(f"a stack needs columns of the documents, such as pagerank: {have}; leave out --model")
+    return EngineStack(Stack(text, *parts), bounds, tuple(notes))
 
 
 def _unfit_name(engine: str, names: Iterable[str], fits: Callable[[str], bool]) -> str | None:
