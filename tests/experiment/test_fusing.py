@@ -121,7 +121,7 @@ def test_test_queries_are_other_queries_and_decide() -> None:
 
 
 def test_noise_beside_a_good_list_is_hardly_ever_adopted() -> None:
-    """200 collections are in docs/fusion-proof.md. The noise has to be of documents that the good list would not
+    """200 collections are in docs/fusion.md. The noise has to be of documents that the good list would not
     return anyway: else it is good for something, to fill in what the other one missed."""
     adopted = 0
     for seed in range(8):

@@ -142,6 +142,23 @@ def test_the_index_has_every_claim_and_keeps_what_it_does_not_know(
     assert [line for line in lines if line.startswith("| nobody1999")] == [row.replace("holds", "holds (quick)")]
 
 
+def test_pages_beside_the_folder_have_the_tables_that_they_ask_for(
+    tmp_path: Path, runs: list[Setting], folder: Path
+) -> None:
+    [toy] = find_parts("nobody1999")
+    page, kept = tmp_path / "mine.md", "<!-- table: nobody1999 table9 -->\nold\n<!-- end of table -->\n"
+    page.write_text(f"Mine.\n\n<!-- table: nobody1999 table1 -->\nold\n<!-- end of table -->\n{kept}The end.\n")
+    reproduce(toy, tmp_path, data_folder=folder)
+    assert page in write_pages(tmp_path, tmp_path / "pages")
+    text = page.read_text()
+    table = (tmp_path / "nobody1999" / "table1" / "table.md").read_text()
+    assert text.startswith("Mine.\n\n<!-- table: nobody1999 table1 -->\n")
+    assert text.endswith(f"<!-- end of table -->\n{kept}The end.\n")
+    assert table in text
+    assert "    fliprank reproduce nobody1999 --part table1 --data-folder DIR\n" in text
+    assert page not in write_pages(tmp_path, tmp_path / "pages")
+
+
 def test_missing_data_is_named_with_what_to_do(tmp_path: Path, runs: list[Setting]) -> None:
     with pytest.raises(InputError, match=r"toy is needed .*--data toy=PATH"):
         find_data(["toy"], {})

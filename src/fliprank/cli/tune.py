@@ -115,6 +115,7 @@ def tune(
     _check_folds(task.train.rows.queries, folds, cross_validate)
     default = "linear" if task.train.rows.terms is None else "bm25f"
     extra = {} if runs is None else lists.settings(source.deep(runs))
+    model: Model | str
     if own is not None:
         model, settings = _with_columns(own, task, settings) if what.model == "stack" else (own, settings)
     else:

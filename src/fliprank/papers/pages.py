@@ -1,7 +1,8 @@
 """One page per paper, made of the folders of its parts: every table, figure and verdict, with the command behind it.
 
 Beside the folder of the pages, the page of the same name has one table with every claim and its verdict, between two
-marks: what a person wrote around it stays.
+marks: what a person wrote around it stays. So do other pages beside the folder that want the table of some part: they
+say `<!-- table: PAPER PART -->` and `<!-- end of table -->`, and what stands between the two is written anew.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from fliprank.data.files import StrPath, atomic_write
 from fliprank.papers.part import PARTS
 from fliprank.papers.run import part_folder
-from fliprank.papers.write import escaped, markdown_table, read_finding
+from fliprank.papers.write import claimed, escaped, markdown_table, read_finding
 
 __all__ = ["TITLES", "write_pages"]
 
@@ -29,12 +30,13 @@ TITLES = {
     "taylor2008": "Taylor, Guiver, Robertson & Minka 2008: SoftRank: optimizing non-smooth rank metrics",
 }
 
+TABLE = re.compile(r"(<!-- table: (\w+) ([\w.-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 BEGIN, END = "<!-- claims: written by fliprank reproduce --pages -->", "<!-- end of claims -->"
 
 
 def write_pages(out: StrPath, pages: StrPath) -> list[Path]:
     """Write PAGES/<paper>.md for each paper of which OUT has some part, its figures to PAGES/<paper>/, and PAGES.md."""
-    written, claims = [], dict[str, list[str]]()
+    written, claims, every = [], dict[str, list[str]](), dict[tuple[str, str], dict[str, Any]]()
     for paper in _papers():
         found = {}
         for part in (each for each in PARTS.values() if each.paper == paper):
@@ -44,7 +46,28 @@ def write_pages(out: StrPath, pages: StrPath) -> list[Path]:
         if found:
             written.append(_write_page(Path(pages), paper, found))
             claims[paper] = [_claim(Path(pages).name, content) for content in found.values()]
-    return [*written, _write_index(Path(pages), claims)] if written else []
+            every |= {(paper, content["part"]): content for content in found.values()}
+    return [*written, _write_index(Path(pages), claims), *_write_tables(Path(pages), every)] if written else []
+
+
+def _write_tables(pages: Path, every: dict[tuple[str, str], dict[str, Any]]) -> list[Path]:
+    """Write the tables that pages beside the folder want; those of parts that are not in `every` stay."""
+
+    def table(mark: re.Match[str]) -> str:
+        content = every.get((mark[2], mark[3]))
+        if content is None:
+            return mark[0]
+        told = [escaped(content["found"]), markdown_table(content["columns"], content["rows"])]
+        return "\n".join([f"{mark[1]}", told[0], "", told[1], f"    {content['command']}", "", mark[4]])
+
+    changed = []
+    for page in sorted(pages.parent.glob("*.md")):
+        text = page.read_text()
+        if (new := TABLE.sub(table, text)) != text:
+            with atomic_write(page) as file:
+                file.write(new.encode())
+            changed.append(page)
+    return changed
 
 
 def _claim(folder: str, content: dict[str, Any]) -> str:
@@ -100,7 +123,7 @@ def _write_page(pages: Path, paper: str, found: dict[Path, dict[str, Any]]) -> P
     lines += [markdown_table(("part", "what", "verdict"), rows)]
     for folder, content in found.items():
         lines += [f"## {content['part']}: {escaped(content['title'])}", ""]
-        lines += [f"The paper: {escaped(content['claim'])}", "", f"Found: {escaped(content['found'])}", ""]
+        lines += [claimed(content), "", f"Found: {escaped(content['found'])}", ""]
         lines += [f"Verdict: **{content['verdict']}**.", ""]
         lines += [markdown_table(content["columns"], content["rows"])]
         if content["figure"]:

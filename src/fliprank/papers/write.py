@@ -22,7 +22,7 @@ from fliprank.experiment.fit_folder import write_json
 from fliprank.experiment.significance import p_value
 from fliprank.papers.part import Finding, Part
 
-__all__ = ["cell", "command", "escaped", "markdown_table", "read_finding", "write_finding"]
+__all__ = ["cell", "claimed", "command", "escaped", "markdown_table", "read_finding", "write_finding"]
 
 FIGURES = ("figure.svg", "figure.png")
 NO_FIGURE = "The figure was not drawn: pip install 'fliprank[report]', then run the command with --force."
@@ -63,6 +63,11 @@ def read_finding(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return content if isinstance(content, dict) and "made_of" in content else None
+
+
+def claimed(content: dict[str, Any]) -> str:
+    """What is claimed, and by whom."""
+    return f"{'We claim' if content['paper'] == 'fliprank' else 'The paper'}: {escaped(content['claim'])}"
 
 
 def command(content: dict[str, Any]) -> str:
@@ -143,7 +148,7 @@ def _draw(folder: Path, finding: Finding) -> bool:
 def _readme(content: dict[str, Any], table: str) -> str:
     parts = [
         f"# {content['paper']}, {content['part']}: {escaped(content['title'])}",
-        f"The paper: {escaped(content['claim'])}",
+        claimed(content),
         f"Found: {escaped(content['found'])}",
         f"Verdict: **{content['verdict']}**.",
         table.rstrip(),

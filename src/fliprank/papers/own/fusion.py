@@ -1,4 +1,4 @@
-"""`fliprank fuse` against what people have and what others search with, on held-out queries (docs/fusion-proof.md).
+"""`fliprank fuse` against what people have and what others search with, on held-out queries (docs/fusion.md).
 
 Everything that is fitted sees the judgements of the training queries alone, and each test query is ranked once. Where
 a collection has no test queries of its own, five folds are tested in turn: `fuse` is run on the queries of the other
