@@ -40,6 +40,7 @@ PUBLIC: dict[str, dict[str, Any]] = {
     "folds": {"rows": ROWS, "parts": (1, 0, 1), "folds": 2, "seed": 0},
     "fuse": {
         "runs": LISTS, "qrels": QRELS, "test": QRELS, "engine": "plain", "settings": {}, "measure": "AP", "folds": 2,
+        "depth": 5, "ascending": ["a"], "seed": 0, "adaptive": True, "queries": {"1": "red"}, "index": INDEX,
     },
     "fused_run": {"rows": ROWS, "scores": np.zeros(4), "name": "x", "depth": 1},
     "fusion_rows": {"runs": LISTS, "qrels": QRELS, "queries": ["1"], "depth": 3, "ascending": ["a"], "ties": "docid"},
@@ -73,6 +74,7 @@ PUBLIC: dict[str, dict[str, Any]] = {
         "model": "bm25", "rows": ROWS, "measure": "AP", "method": "lbfgs", "objective": "ranknet", "folds": 2,
         "restarts": 1, "seed": 0, "test": ROWS, "reported": ["AP"], "adopt": "never", "parameters": None,
     },
+    "with_query_traits": {"rows": ROWS, "queries": {"1": "red", "2": "red"}, "index": INDEX},
     "write_letor": {"path": "nowhere", "candidates": ROWS, "unjudged": 0.0},
     "write_parquet": {"path": "nowhere", "candidates": ROWS},
     "write_qrels": {"path": "nowhere", "qrels": QRELS},

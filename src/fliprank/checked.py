@@ -42,6 +42,7 @@ WORDS = {
     "Qrels": "judgements, such as fr.read_qrels or fr.Qrels.of gives",
     "Run": "a run, such as fr.read_run, fr.Run.of or index.search gives",
     "IndexArrays": "an index, such as fr.Index.build or fr.Index.open gives",
+    "Index": "an index, such as fr.Index.build or fr.Index.open gives",
     "WebModel": "a WebModel",
     "Ranker": "a Ranker, or rankers by name",
     "ParameterSettings": "ParameterSettings",

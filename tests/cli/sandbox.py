@@ -12,7 +12,6 @@ import numpy as np
 import fliprank as fr
 from fliprank.cli import run
 from fliprank.data.builtin import collection
-from fliprank.export import engine_model, write_export
 
 TOPICS = ("shoes", "hats", "scarves", "bags", "gloves", "coats", "belts", "socks")
 COLOURS = ("red", "blue", "green", "white", "black")
@@ -117,17 +116,14 @@ def _models(folder: Path) -> None:
         values[bm25f.params.names.index("title.w")] = weight
         bm25f.at(bm25f.params.at(values)).save(folder / name / "model")
     fr.BM25().prepared(terms, 0).save(folder / "tuned-bm25" / "model")
-    index = fr.Index.build(folder / "docs.jsonl")
-    own = engine_model("sqlite", fields=index.fields).prepared(index.rows({}, {}), 0)
-    (folder / "tuned-sqlite").mkdir()
-    index.save(folder / "tuned-sqlite" / "documents.index")
-    write_export(folder / "tuned-sqlite" / "export", own.at(own.params.replace({"title.w": 2.0})), "sqlite")
     fr.Fusion("plain", ["bm25", "dense"]).save(folder / "fused" / "model")
     given = {name: str(folder / file) for name, file in TUNED.items()}
     code = run(["tune", *(part for pair in given.items() for part in pair), *TUNING])
     assert code == 0
     fused = given | {"--model": "hybrid", "--run": str(folder / "dense.run"), "--out": str(folder / "hybrid")}
     assert run(["tune", *(part for pair in fused.items() for part in pair), *TUNING]) == 0
+    own = given | {"--engine": "sqlite", "--out": str(folder / "tuned-sqlite")}
+    assert run(["tune", *(part for pair in own.items() for part in pair), *TUNING]) == 0
 
 
 def write_fit(folder: Path, fit: fr.Fit) -> None:

@@ -95,7 +95,7 @@ def test_the_documents_are_those_of_the_files(sandbox: Path, tmp_path: Path) -> 
     [
         ("evaluate nowhere.txt bm25.run", 1, {"error": "nowhere.txt: no such file", "path": "nowhere.txt"}),
         ("evaluate qrels.txt bm25.run -m nDGC@10", 2, {}),
-        ("evaluate qrels.txt", 2, {"error": "Missing argument 'runs'."}),
+        ("evaluate qrels.txt", 2, {"error": "what to evaluate? Give runs, or --url of a cluster"}),
         ("rank fit test.txt --depth x", 2, {}),
         ("no-such-command", 2, {}),
         ("evaluate bad.txt bm25.run", 1, {"path": "bad.txt", "line": 2}),
@@ -130,7 +130,7 @@ def test_furnishing_twice_changes_nothing() -> None:
 
 
 def interrupted_python(code: str, presses: int) -> tuple[int, str]:
-    """Run Python code that says "ready", press Ctrl-C, and wait for its end."""
+    """Run Python code that says "ready", press Ctrl-C once or many times, and wait for its end."""
     command = [sys.executable, "-c", code]
     with subprocess.Popen(
         command,
@@ -141,9 +141,10 @@ def interrupted_python(code: str, presses: int) -> tuple[int, str]:
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        for _ in range(presses):
-            process.send_signal(signal.SIGINT)
-            time.sleep(0.6)
+        for _ in range(presses):  # on a busy machine, several may be heard as one
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                time.sleep(0.15)
         _, err = process.communicate()
     return process.returncode, err
 
@@ -178,7 +179,7 @@ def test_a_command_that_hears_no_ctrl_c_is_ended_all_the_same() -> None:
 
 
 def test_a_second_ctrl_c_ends_it_at_once_and_without_a_word() -> None:
-    assert interrupted_python(DEAF.replace("OPTIONS", "['--again']"), 2) == (130, "")
+    assert interrupted_python(DEAF.replace("OPTIONS", "['--again']"), 9) == (130, "")
 
 
 def test_an_interruption_is_told_to_a_program(sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:

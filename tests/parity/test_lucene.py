@@ -141,7 +141,7 @@ def as_one_text(rows: Candidates, weights: Mapping[str, float]) -> Candidates:
     terms, w = rounded(rows).terms, np.array([weights[name] for name in rows.terms.fields])
     length = quantised()[np.floor(terms.length @ w + 0.5).astype(int)]
     one = {"tf": terms.tf @ w, "length": length, "tokens": [np.floor(terms.tokens * w).sum()]}
-    unknown = dict.fromkeys(("collection", "field_df", "field_documents"))
+    unknown = dict.fromkeys(("collection", "field_df", "field_documents", "distinct", "distinct_tokens"))
     return replace(rows, terms=replace(terms, fields=("all",), **one, **unknown))
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -103,7 +104,8 @@ class NodeRunner(Runner):
     def close(self) -> None:
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
-                stream.close()
+                with suppress(BrokenPipeError):  # it has ended, and what it was asked last is still to be sent
+                    stream.close()
         self.process.wait()
         self.errors.close()
 
