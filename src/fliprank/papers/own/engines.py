@@ -18,6 +18,7 @@ from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.engines.base import RUNNERS, runner_of
 from fliprank.engines.verify import verify
 from fliprank.errors import FliprankError
+from fliprank.experiment.proving import TuningProof
 from fliprank.experiment.results import Proof
 from fliprank.experiment.task import Queries, Task
 from fliprank.export.functions import FUNCTIONS, engine_model
@@ -53,10 +54,11 @@ def _some(queries: Queries, numbers: Ints) -> Queries:
     return Queries(rows, {qid: text for qid, text in queries.texts.items() if qid in known}, judged)
 
 
-def _tuned(engine: str, function: str, task: Task, setting: Setting) -> EngineText:
+def _tuned(engine: str, function: str, task: Task, setting: Setting) -> tuple[EngineText, TuningProof]:
+    """The tuned function, and what cross-validation on the training queries promises."""
     fitted = fr.tune(engine_model(engine, function), task.train.rows, measure=DEFAULT_MEASURE, seed=setting.seed)
     assert isinstance(fitted.model, EngineText)
-    return fitted.model
+    return fitted.model, fitted.proof
 
 
 def _here() -> dict[tuple[str, str], str]:
@@ -100,20 +102,37 @@ def in_engines(setting: Setting) -> Finding:
             "tuned",
             "change",
             "p",
+            "ours",
             "promised",
+            "verdict",
         ),
         tuple(rows),
         "The engine computes what was tuned, and shows the gain that was promised.",
         f"{len(rows)} functions on {len({row[0] for row in rows})} collections: the largest relative difference of a"
         f" score is {max(row[4] for row in rows):.1g}, {sum(row[5] for row in rows)} documents are in another place."
-        f" Tuned is significantly better in {better}, worse in {worse} (p < {SURE}).",
+        f" In the engine, tuned is significantly better in {better}, worse in {worse} (p < {SURE})."
+        f" {_kept_promises(rows)}",
         verdict,
         {"measure": DEFAULT_MEASURE, "seed": setting.seed},
         notes=(
-            "default, tuned, change: in the engine, on queries that tuning did not see; promised: the change by our own"
-            " scoring. Engines get the terms of our analyzer. misplaced: documents that are in another order, or"
-            " missing, beyond ties.",
+            "default, tuned, change: in the engine, on queries that tuning did not see; ours: the same change by our"
+            " own scoring. promised: the cross-validated change on the training queries, and the verdict on it; where that"
+            " is not adopt, `tune` keeps the engine's defaults. Engines get the terms of our analyzer. misplaced:"
+            " documents that are in another order, or missing, beyond ties.",
         ),
+    )
+
+
+def _kept_promises(rows: list[tuple[Any, ...]]) -> str:
+    """What came of the functions that the verdict on training queries adopts, and of the others."""
+    adopted = [row for row in rows if row[-1] == "adopt"]
+    if not adopted:
+        return "Of none does the verdict on training queries say adopt."
+    promised, shown = (float(np.mean([row[place] for row in adopted])) for place in (11, 8))
+    lost = sum(row[8] < 0 and row[9] < SURE for row in adopted)
+    return (
+        f"The verdict on training queries adopts {len(adopted)}: on average it promises {promised:+.4f}, and the engine"
+        f" shows {shown:+.4f}; significantly worse: {lost}."
     )
 
 
@@ -121,7 +140,7 @@ def _shown(engine: str, function: str, task: Task, setting: Setting) -> list[Any
     assert task.index is not None
     assert task.test is not None
     assert task.test.qrels is not None
-    model = _tuned(engine, function, task, setting)
+    model, proof = _tuned(engine, function, task, setting)
     found = verify(model, task.index, task.test.texts, task.test.qrels, measure=DEFAULT_MEASURE, depth=len(task.index))
     each = found.agreements.values()
     pairs, error = sum(one.pairs for one in each), max(one.error for one in each)
@@ -129,7 +148,8 @@ def _shown(engine: str, function: str, task: Task, setting: Setting) -> list[Any
     there, here = found.there.comparisons[0], found.here.comparisons[0]
     means = found.there.evaluation.means()
     values = [means[run][there.measure] for run in ("default", "tuned")]
-    return [pairs, error, wrong, *values, there.difference, there.p["randomisation"], here.difference]
+    figures = [pairs, error, wrong, *values, there.difference, there.p["randomisation"], here.difference]
+    return [*figures, proof.difference, proof.word]
 
 
 TRANSLATED = {
@@ -165,7 +185,7 @@ def translated(setting: Setting) -> Finding:
 def _lost(engine: str, function: str, task: Task, setting: Setting) -> list[float]:
     assert task.test is not None
     test, other = task.test.rows, TRANSLATED[engine, function]
-    own = _tuned(engine, function, task, setting)
+    own, _ = _tuned(engine, function, task, setting)
     fitted = fr.tune(other, task.train.rows, measure=DEFAULT_MEASURE, seed=setting.seed).model
     moved = own.at(_translate(fitted, own))
     scores = [model.score(test) for model in (own.at(own.params.default), moved, own)]
