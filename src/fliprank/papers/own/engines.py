@@ -116,8 +116,8 @@ def in_engines(setting: Setting) -> Finding:
         {"measure": DEFAULT_MEASURE, "seed": setting.seed},
         notes=(
             "default, tuned, change: in the engine, on queries that tuning did not see; ours: the same change by our"
-            " own scoring. promised: the cross-validated change on the training queries, and the verdict on it; where that"
-            " is not adopt, `tune` keeps the engine's defaults. Engines get the terms of our analyzer. misplaced:"
+            " own scoring. promised: the cross-validated change on the training queries, and the verdict on it; where"
+            " that is not adopt, `tune` keeps the engine's defaults. Engines get the terms of our analyzer. misplaced:"
             " documents that are in another order, or missing, beyond ties.",
         ),
     )
