@@ -178,11 +178,9 @@ def _draw(found: Fused, folder: Path) -> Iterator[str]:
     """The curve of the weight, where there is one and the extra `report` is installed."""
     if found.curve is None:
         return
-    from fliprank.report.plots import trajectory_chart, write_chart
+    from fliprank.report import plots
 
     try:
-        good = found.as_good
-        chart = trajectory_chart([found.curve], f"weight of {found.model.lists[1]}", 0.0, 1.0, band=good and good[:2])
-        write_chart(chart, folder / "weight.svg")
+        plots.save(plots.fusion(found), folder / "weight.svg")
     except UsageError as error:
         yield f"no picture of the weight: {error}"
