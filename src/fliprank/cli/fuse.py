@@ -40,8 +40,8 @@ Lists are TREC runs, tables (CSV, TSV, Parquet: query, docid, score) or JSON res
 Afterwards: OUT/settings.txt (to paste), OUT/fused.run, OUT/queries.csv (each query before and after),
 OUT/moved.csv (documents that moved, and their ranks in each list), OUT/to-judge.csv (what to judge next),
 OUT/result.json (figures), OUT/model (the tuned fusion where it is proven better, else the best of what there was),
-OUT/weight.svg (the measure over the weight of the second of two lists), OUT/weights.csv (of each query, where
---adaptive is proven better).
+OUT/weight.csv and weight.svg (the measure over the weight of the second of two lists), OUT/weights.csv (of each
+query, where --adaptive is proven better). `fliprank plot queries OUT` and others draw it.
 """
 
 AS_GOOD = "as good: weights that no test tells from the best on their line (95%), other lists in their proportions."

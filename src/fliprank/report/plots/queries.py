@@ -154,7 +154,8 @@ def _drawn(found: _Sides) -> Any:
         axis=alt.Axis(grid=False, format="d", tickMinStep=1),
     )
     y = alt.Y("difference:Q", title=f"difference in {found.measure}", scale=alt.Scale(padding=16))
-    boxes = [bar | {"left": bar["place"] - 0.4, "right": bar["place"] + 0.4, "zero": 0} for bar in bars]
+    half = 0.4 if len(bars) <= 100 else 0.5  # gaps between very many bars would only make them pale
+    boxes = [bar | {"left": bar["place"] - half, "right": bar["place"] + half, "zero": 0} for bar in bars]
     drawn = chart_of(boxes).mark_rect().encode(x=x, x2="right:Q", y=y, y2="zero:Q", color=colour)
     mean = sum(gaps.values()) / len(gaps)
     level = chart_of([{"mean": mean, "text": f"mean {mean:+.4f}"}])
