@@ -54,6 +54,7 @@ PUBLIC: dict[str, dict[str, Any]] = {
     "load_model": {"folder": "nowhere"},
     "parse_measure": {"name": "AP"},
     "parse_objective": {"name": "ranknet"},
+    "precision_recall": {"qrels": ROWS, "runs": {"a": np.zeros(4)}, "rel": 1.0},
     "rank_distribution": {"scores": [1.0, 2.0], "sigma": 1.0, "method": "recursion"},
     "read_beir": {"folder": "nowhere", "split": "test"},
     "read_candidates": {"path": "nowhere", "n_features": 3},

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from fliprank.experiment.importance import importance as importance
     from fliprank.experiment.learning_curve import Ranker as Ranker
     from fliprank.experiment.learning_curve import learning_curve as learning_curve
+    from fliprank.experiment.precision_recall import PrecisionRecall as PrecisionRecall
+    from fliprank.experiment.precision_recall import precision_recall as precision_recall
     from fliprank.experiment.splits import folds as folds
     from fliprank.experiment.telescope import telescope as telescope
     from fliprank.experiment.training import train as train
@@ -118,6 +120,7 @@ if TYPE_CHECKING:
     from fliprank.optimize.fit import Fit as Fit
     from fliprank.optimize.line import line_search as line_search
     from fliprank.optimize.methods import Method as Method
+    from fliprank.report import plots as plots
     from fliprank.text.analysis import Analyzer as Analyzer
     from fliprank.text.features.features import feature_names as feature_names
     from fliprank.text.features.features import feature_rows as feature_rows
@@ -145,6 +148,7 @@ _HOMES = {
     "fliprank.experiment.cutoffs": ("choose_cutoffs",),
     "fliprank.experiment.importance": ("Importance", "importance"),
     "fliprank.experiment.learning_curve": ("Ranker", "learning_curve"),
+    "fliprank.experiment.precision_recall": ("PrecisionRecall", "precision_recall"),
     "fliprank.experiment.splits": ("folds",),
     "fliprank.experiment.telescope": ("telescope",),
     "fliprank.experiment.training": ("train",),
@@ -199,18 +203,19 @@ _HOMES = {
     "fliprank.text.features.features": ("feature_names", "feature_rows", "features"),
     "fliprank.text.index": ("Index",),
 }
+_MODULES = {"landscape": "fliprank.landscape", "plots": "fliprank.report.plots"}
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "landscape":
-        return import_module("fliprank.landscape")
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name not in _HOME:
         raise AttributeError(f"module 'fliprank' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "landscape", "__version__"]
+    return [*__all__, *_MODULES, "__version__"]

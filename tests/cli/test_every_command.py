@@ -38,6 +38,7 @@ RUNS = {
     "export": "export fit --to solr-ltr --out exported",
     "generate": "generate --queries 3 --docs 4 --out g.jsonl --utility u.txt --force",
     "verify": "verify tuned-sqlite --docs docs.jsonl --queries queries.tsv --qrels test-qrels.txt",
+    "plot": "plot trail fit --out trail.svg",
     "reproduce": "reproduce robertson2007 --part figure1 --quick --out papers",
 }
 PRINTS = ("diff", "evaluate", "importance", "verify", "landscape surface", "landscape trajectory", "landscape flips")

@@ -50,7 +50,7 @@ def test_it_writes_settings_runs_figures_and_what_to_judge(files: Path) -> None:
     with (out / "to-judge.csv").open() as file:
         assert next(csv.reader(file)) == ["query", "docid", "rank_before", "rank_after", "change"]
     assert (out / "weight.svg").read_text().startswith("<svg")
-    assert "shaded: as good as the best" in (out / "weight.svg").read_text()
+    assert "Shaded: statistically as good as the best" in (out / "weight.svg").read_text()
     low, high = content["curve"]["as_good"]
     assert low <= content["curve"]["low"] <= content["curve"]["high"] <= high
     assert content["params"]["as_good"]["weight.vectors"] == [low, high]

@@ -12,7 +12,6 @@ import pytest
 import fliprank as fr
 from fliprank.experiment.cascade_analysis import (
     EpochCurves,
-    after_stages,
     good_at_ranks,
     label_moves,
     top_labels,
@@ -27,10 +26,9 @@ from fliprank.report.cascade_plots import (
     frontier_chart,
     good_chart,
     moves_chart,
-    stages_chart,
     top_labels_chart,
 )
-from fliprank.report.plots import write_chart
+from fliprank.report.saving import save
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 2))
@@ -56,13 +54,11 @@ def data(chart: Any) -> list[dict[str, Any]]:
 
 
 def test_every_figure_is_drawn_and_written(tmp_path: Path) -> None:
-    tables = {"linear": after_stages(NESTED, ROWS)}
     moves = label_moves(X[:, 0], X[:, 1], ROWS, 3)
     curves = EpochCurves(("nDCG@10", "CorrectPairs"), RNG.random((5, 2)), {})
     labels, good = top_labels(NESTED, ROWS), good_at_ranks(NESTED, ROWS)
     found = choose_cutoffs(NESTED, ROWS, costs=[1, 5])
     charts = {
-        "stages": stages_chart(tables),
         "epochs": epochs_chart(curves),
         "moves": moves_chart(moves),
         "labels": top_labels_chart(labels),
@@ -70,16 +66,15 @@ def test_every_figure_is_drawn_and_written(tmp_path: Path) -> None:
         "frontier": frontier_chart(found),
     }
     expected = {
-        "stages": [row.value for row in tables["linear"]],
         "epochs": curves.values[:, 0],
         "moves": [*moves.before, *moves.after],
         "labels": labels.differences.ravel(),
         "good": good.ravel(),
         "frontier": [choice.value for choice in found.choices],
     }
-    key = {"stages": "value", "epochs": "first", "moves": "rank", "labels": "change", "good": "share"}
+    key = {"epochs": "first", "moves": "rank", "labels": "change", "good": "share"}
     for name, chart in charts.items():
         told = {round(float(value[key.get(name, "value")]), 9) for value in data(chart)}
         assert told == {round(float(value), 9) for value in expected[name]}, name
-        write_chart(chart, tmp_path / f"{name}.svg")
+        save(chart, tmp_path / f"{name}.svg")
         assert "<svg" in (tmp_path / f"{name}.svg").read_text()[:300]

@@ -14,11 +14,12 @@ from fliprank.data.candidates import Candidates
 from fliprank.errors import MissingExtraError, UsageError
 from fliprank.landscape import score_trajectory, step_function
 from fliprank.landscape.regions import score_regions
-from fliprank.landscape.surface import surface
+from fliprank.landscape.surface import surface as surface_of
 from fliprank.models import Linear
 from fliprank.report.contours import contours, levels_of
 from fliprank.report.planes import regions_chart
-from fliprank.report.plots import shown_range, steps_shown, surface_chart, trajectory_chart, write_chart
+from fliprank.report.plots import save, surface, trajectory
+from fliprank.report.plots.step_curves import shown_range, steps_shown
 
 
 def line(count: int) -> tuple[np.ndarray, np.ndarray, Candidates]:
@@ -70,19 +71,19 @@ def test_few_steps_are_drawn_as_they_are_and_of_many_none_that_stands_out_is_los
 def test_pictures_are_files_that_open(tmp_path: Path) -> None:
     base, slope, rows = line(40)
     paths = [score_trajectory(base, slope, rows, name) for name in ("AP", "nDCG@5")]
-    chart = trajectory_chart(paths, "weight", -2, 2, start=0.5)
+    chart = trajectory(paths, axis="weight", low=-2, high=2, start=0.5)
     for name in ("a.svg", "a.png"):
-        write_chart(chart, tmp_path / name)
+        save(chart, tmp_path / name)
     texts = [each.text for each in ET.parse(tmp_path / "a.svg").iter() if each.text]
     assert {"weight", "AP", "nDCG@5"} <= set(texts)
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    overlaid = trajectory_chart(paths, "weight", -2, 2, overlay=True).to_dict()
+    overlaid = trajectory(paths, axis="weight", low=-2, high=2, overlay=True).to_dict()
     optima = [peak for peak in paths[0].local_maxima() if peak.low < 2 and peak.high > -2]
-    drawn = [d for part in _datasets(overlaid) for d in part if d.get("measure") == "AP" and "which" in d]
+    drawn = [d for part in _datasets(overlaid) for d in part if d.get("measure") == "AP" and "mark" in d]
     assert 1 < len(drawn) <= min(len(optima), 12)
     assert max(mark["value"] for mark in drawn) == pytest.approx(max(peak.value for peak in optima))
     with pytest.raises(UsageError, match=r"\.svg"):
-        write_chart(chart, tmp_path / "a.pdf")
+        save(chart, tmp_path / "a.pdf")
 
 
 def _datasets(spec: Any) -> list[list[dict[str, Any]]]:
@@ -96,16 +97,16 @@ def test_surfaces_and_regions_are_drawn_from_their_values(tmp_path: Path) -> Non
     rng = np.random.default_rng(0)
     rows = Candidates.of(rng.integers(0, 2, 30), group=[15, 15], features=rng.normal(size=(30, 2)))
     model = Linear().prepared(rows, 0)
-    found = [surface(model, rows, ("w.1", "w.2"), of) for of in ("ranknet", "AP")]
-    chart = surface_chart(found, ["training rows", "the same"], here=(0.1, 0.2))
-    write_chart(chart, tmp_path / "s.svg")
+    found = [surface_of(model, rows, ("w.1", "w.2"), of) for of in ("ranknet", "AP")]
+    chart = surface(found, titles=["training rows", "the same"], here=(0.1, 0.2))
+    save(chart, tmp_path / "s.svg")
     levels = {d["level"] for part in _datasets(chart.to_dict()) for d in part if "level" in d}
     assert len(levels) > 10
     assert found[1].values.min() < max(levels)
     plane = score_regions(
         [0, 0, 0.5], [1, 0, 0], [0, 1, 0], Candidates.of([1, 0, 0]), "AP", (-1, 1, -1, 1), neutral=True
     )
-    write_chart(regions_chart(plane, rankings=True), tmp_path / "r.svg")
+    save(regions_chart(plane, rankings=True), tmp_path / "r.svg")
     texts = [each.text for each in ET.parse(tmp_path / "r.svg").iter() if each.text]
     assert {"1,2", "1,3", "2,3"} <= set(texts)
     assert "123" in texts
@@ -117,7 +118,7 @@ def test_many_regions_are_drawn_as_a_map_with_the_strongest_numbered(tmp_path: P
     plane = score_regions(*rng.normal(size=(3, 40)), rows, "AP", (-1, 1, -2, 2))
     assert len(plane.boundaries) > 50
     chart = regions_chart(plane, ("a", "b"))
-    write_chart(chart, tmp_path / "map.svg")
+    save(chart, tmp_path / "map.svg")
     texts = " ".join(each.text for each in ET.parse(tmp_path / "map.svg").iter() if each.text)
     best = plane.optima()[0]
     assert f"{len(plane.optima()):,} regions of optimum" in texts
@@ -137,7 +138,7 @@ def test_bounds_and_cut_offs_are_said(tmp_path: Path) -> None:
     low, high = peak.low - 0.5, peak.low + peak.width / 2
     path = score_trajectory(base, slope, rows, "AP", low, high)
     near = step_function(path.steps, "AP", low, high, resolution=0.01)
-    write_chart(trajectory_chart([near, path], "weight", low, high), tmp_path / "a.svg")
+    save(trajectory([near, path], axis="weight", low=low, high=high), tmp_path / "a.svg")
     texts = [each.text for each in ET.parse(tmp_path / "a.svg").iter() if each.text]
     cut = len(near.cut_off())
     assert cut > 0
@@ -157,15 +158,13 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(builtins, "__import__", absent)
     base, slope, rows = line(10)
     with pytest.raises(MissingExtraError, match=r"altair is not installed: pip install 'fliprank\[report\]'"):
-        trajectory_chart([score_trajectory(base, slope, rows, "AP")], "w", -1, 1)
+        trajectory(score_trajectory(base, slope, rows, "AP"), axis="w", low=-1, high=1)
 
 
 def test_no_name_can_end_the_script_that_it_stands_in(tmp_path: Path) -> None:
     altair = pytest.importorskip("altair")
     evil = "</script><script>alert(1)</script>"
-    write_chart(
-        altair.Chart({"values": [{evil: 1}]}).mark_point().encode(x=altair.X("a:Q", title=evil)), tmp_path / "x.html"
-    )
+    save(altair.Chart({"values": [{evil: 1}]}).mark_point().encode(x=altair.X("a:Q", title=evil)), tmp_path / "x.html")
     page = (tmp_path / "x.html").read_text()
     assert "alert(1)" in page
     assert "<script>alert" not in page
@@ -173,10 +172,9 @@ def test_no_name_can_end_the_script_that_it_stands_in(tmp_path: Path) -> None:
 
 
 def test_names_with_characters_that_no_svg_can_hold_are_drawn(tmp_path: Path) -> None:
-    chart = trajectory_chart(
-        [score_trajectory(*line(8), "AP")], "a\x01b\x1b[2J\b\\u0001\ud800 \U0001f600 <é>\ufffe", -1, 1
-    )
+    name = "a\x01b\x1b[2J\b\\u0001\ud800 \U0001f600 <é>\ufffe"
+    chart = trajectory(score_trajectory(*line(8), "AP"), axis=name, low=-1, high=1)
     for name in ("a.svg", "a.png", "a.html"):
-        write_chart(chart, tmp_path / name)
+        save(chart, tmp_path / name)
     texts = " ".join(each.text for each in ET.parse(tmp_path / "a.svg").iter() if each.text)
     assert "a\ufffdb\ufffd[2J\ufffd\ufffdu0001\ufffd \U0001f600 <é>\ufffd" in texts

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fliprank.report.plots import write_chart
+from fliprank.report.saving import save
 from fliprank.report.series_plots import series_chart
 
 pytest.importorskip("altair")
@@ -28,7 +28,7 @@ def test_every_point_is_drawn_in_its_panel(bars: bool, tmp_path: Path) -> None:
         assert sorted((v["series"], v["x"], v["y"]) for v in values) == [
             ("paper's", 0, 0.6), ("paper's", 1, 0.4), ("true", 0, 0.7), ("true", 1, 0.3),
         ]  # fmt: skip
-    write_chart(chart, tmp_path / "it.svg")
+    save(chart, tmp_path / "it.svg")
     text = (tmp_path / "it.svg").read_text()
     assert "baseline" in text
     assert "document 2" in text

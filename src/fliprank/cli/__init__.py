@@ -24,6 +24,7 @@ from fliprank.cli import (  # noqa: F401
     generate,
     importance,
     landscape,
+    plot,
     rank,
     reproduce,
     train,

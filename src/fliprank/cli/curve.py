@@ -174,13 +174,13 @@ def _write(curve: LearningCurve, folder: Path) -> None:
     from fliprank import console
     from fliprank.cli.outputs import write_outputs
     from fliprank.experiment.fit_folder import write_json
-    from fliprank.report.curve_plots import curve_chart
+    from fliprank.report.plots import learning_curve
 
     write_json(folder / "curve.json", curve.content())
     console.result(**curve.content())
     console.written(folder / "curve.json")
     write_outputs([folder / "curve.csv"], None, curve.records())
     try:
-        write_outputs([folder / "curve.svg"], lambda: curve_chart(curve), [])
+        write_outputs([folder / "curve.svg"], lambda: learning_curve(curve), [])
     except MissingExtraError as error:
         console.show(f"no picture: {error}")

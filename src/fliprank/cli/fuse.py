@@ -40,8 +40,8 @@ Lists are TREC runs, tables (CSV, TSV, Parquet: query, docid, score) or JSON res
 Afterwards: OUT/settings.txt (to paste), OUT/fused.run, OUT/queries.csv (each query before and after),
 OUT/moved.csv (documents that moved, and their ranks in each list), OUT/to-judge.csv (what to judge next),
 OUT/result.json (figures), OUT/model (the tuned fusion where it is proven better, else the best of what there was),
-OUT/weight.svg (the measure over the weight of the second of two lists), OUT/weights.csv (of each query, where
---adaptive is proven better).
+OUT/weight.csv and weight.svg (the measure over the weight of the second of two lists), OUT/weights.csv (of each
+query, where --adaptive is proven better). `fliprank plot queries OUT` and others draw it.
 """
 
 AS_GOOD = "as good: weights that no test tells from the best on their line (95%), other lists in their proportions."
@@ -178,11 +178,9 @@ def _draw(found: Fused, folder: Path) -> Iterator[str]:
     """The curve of the weight, where there is one and the extra `report` is installed."""
     if found.curve is None:
         return
-    from fliprank.report.plots import trajectory_chart, write_chart
+    from fliprank.report import plots
 
     try:
-        good = found.as_good
-        chart = trajectory_chart([found.curve], f"weight of {found.model.lists[1]}", 0.0, 1.0, band=good and good[:2])
-        write_chart(chart, folder / "weight.svg")
+        plots.save(plots.fusion(found), folder / "weight.svg")
     except UsageError as error:
         yield f"no picture of the weight: {error}"

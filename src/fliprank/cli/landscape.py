@@ -67,6 +67,9 @@ def surface(
         list[str] | None, typer.Option("--range", help="name=low:high, instead of a parameter's bounds.")
     ] = None,
     points: Annotated[int, typer.Option(min=2, max=1001, help="Values of each parameter.")] = 41,
+    trail: Annotated[
+        Path | None, typer.Option(help="The folder of a fit, or its trail.csv: its path is drawn over the contours.")
+    ] = None,
     out: Out = None,
     force: Force = False,
 ) -> None:
@@ -102,9 +105,10 @@ def surface(
     console.show(f"The model stands at {names[0]} = {here[0]:.4g}, {names[1]} = {here[1]:.4g}.")
 
     def chart() -> Any:
-        from fliprank.report.plots import surface_chart
+        from fliprank.report import plots
 
-        return surface_chart(found, titles, here)
+        path = None if trail is None else _path(known, names, trail)
+        return plots.surface(found, titles=titles, here=here, path=path)
 
     records = [
         {"set": title, "of": each.of, names[0]: float(x), names[1]: float(y), "value": float(each.values[i, j])}
@@ -193,9 +197,9 @@ def trajectory(
     _show_paths(paths, axis, start, f"{what}; {given.queries} queries")
 
     def chart() -> Any:
-        from fliprank.report.plots import shown_range, trajectory_chart
+        from fliprank.report import plots
 
-        return trajectory_chart(paths, axis, *shown_range(paths), start=start, overlay=overlay)
+        return plots.trajectory(paths, axis=axis, start=start, overlay=overlay)
 
     write_outputs(outputs, chart, [record for path in paths for record in _stretches(path, start)])
 
@@ -426,6 +430,14 @@ def _two(model: Model, given: list[str] | None) -> tuple[str, str]:
     for name in names:
         _value(model, name)
     return names[0], names[1]
+
+
+def _path(model: Model, names: tuple[str, str], trail: Path) -> Any:
+    """The two parameters of each epoch of a fit."""
+    from fliprank.landscape import read_trail
+    from fliprank.landscape.direction import slot_of
+
+    return read_trail(trail, model.params).values[:, [slot_of(model.params, name) for name in names]]
 
 
 def _grids(model: Model, names: tuple[str, str], spans: list[str], points: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from fliprank.cli.app import held
 from fliprank.cli.overwriting import check_output
 from fliprank.errors import UsageError
 
-__all__ = ["check_outputs", "files_newer_than_now", "out_folder", "write_outputs"]
+__all__ = ["check_outputs", "check_pictures", "files_newer_than_now", "out_folder", "write_outputs"]
 
 
 def out_folder(out: Path) -> Path:
@@ -38,11 +38,24 @@ def check_outputs(out: list[Path] | None, force: bool, data_only: bool = False) 
         if path.suffix not in endings:
             raise UsageError(f"--out {path}: the name must end in {', '.join(endings)}")
         if path.suffix in (".svg", ".png", ".html"):
-            from fliprank.report.plots import altair
+            from fliprank.report.drawing import altair
 
             altair()
         check_output(path, force)
     return out or []
+
+
+def check_pictures(out: list[Path], force: bool) -> list[Path]:
+    """The pictures to write; raises before any work is done if a name has another ending, or the file is not ours."""
+    from fliprank.report.drawing import altair
+    from fliprank.report.saving import PICTURES
+
+    for path in out:
+        if path.suffix not in PICTURES:
+            raise UsageError(f"--out {path}: the name must end in {', '.join(PICTURES)}")
+        altair()
+        check_output(path, force)
+    return out
 
 
 def write_outputs(outputs: Sequence[Path], chart: Any, records: Sequence[Mapping[str, Any]]) -> None:
@@ -73,8 +86,8 @@ def write_outputs(outputs: Sequence[Path], chart: Any, records: Sequence[Mapping
             with atomic_write(path) as file:
                 file.write(text.getvalue().encode())
         else:
-            from fliprank.report.plots import write_chart
+            from fliprank.report.saving import save
 
             picture = chart() if picture is None else picture
-            write_chart(picture, path)
+            save(picture, path)
         written(path)

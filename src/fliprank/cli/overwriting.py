@@ -30,6 +30,10 @@ TABLES = (
 """The first columns of the tables that `fliprank landscape` writes."""
 
 
+VEGA_LITE = b'{"usermeta": {"writer": "fliprank"}, '
+"""How a chart begins that was written as Vega-Lite."""
+
+
 def check_output(path: Path, force: bool = False) -> None:
     """Raise, before any work is done, if `path` can't be written, or is a file that is not ours to replace."""
     from fliprank.data.files import check_writable
@@ -61,7 +65,7 @@ def _is_ours(path: Path) -> bool:
     if kind == "csv":
         return any(first.startswith(",".join(names).encode() + b",") for names in TABLES)
     if kind == "json":
-        return any(re.match(_keys(names), start) for names in TABLES)
+        return start.startswith(VEGA_LITE) or any(re.match(_keys(names), start) for names in TABLES)
     if kind == "svg":
         return start.startswith(b"<svg") and b'class="marks"' in start[:300]
     if kind in ("png", "html"):

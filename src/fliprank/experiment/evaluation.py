@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import PurePath
@@ -38,7 +38,7 @@ from fliprank.models.base import Model
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Evaluation", "compare", "evaluate", "read_judgements"]
+__all__ = ["Evaluation", "compare", "evaluate", "judged_runs", "read_judgements"]
 
 MOST_RUNS = 10
 """Runs that are shown when a person looks at an evaluation."""
@@ -124,9 +124,7 @@ def evaluate(
     `ties` says how documents of equal score are settled (see `measures.ties`; without it, as the convention does);
     `seed` is the random seed of ties="random".
     """
-    if isinstance(qrels, Model):  # evaluate(model, rows, measures)
-        check_type("runs", runs, Candidates, "Candidates where the first argument is a model: the rows to rank")
-        qrels, runs = runs, {"model": qrels.score(runs)}
+    qrels, runs = _ranked(qrels, runs)
     settled = find_convention(convention, ties, seed)
     names = [measures] if isinstance(measures, str | Measure) else list(measures)
     readings = {reading.label: reading for reading in map(settled.read, names)}
@@ -145,6 +143,22 @@ def evaluate(
     if isinstance(judgements, Qrels) and judgements.unjudged:
         notes.append(f"{judgements.unjudged} judgements below 0 were taken as not judged")
     return Evaluation(judgements.qids, values, tuple(readings.values()), tuple(notes))
+
+
+def judged_runs(qrels: Any, runs: Any) -> Iterator[tuple[str, Candidates, Floats]]:
+    """(name, rows with labels, scores) of each run; `qrels` and `runs` as in `evaluate`."""
+    qrels, runs = _ranked(qrels, runs)
+    judgements = read_judgements(qrels)
+    for name, given in _named(runs).items():
+        yield name, *_judged(judgements, given, name, [])
+
+
+def _ranked(qrels: Any, runs: Any) -> tuple[Any, Any]:
+    """Judgements and runs; where the first argument is a model, the rows and its scores of them."""
+    if not isinstance(qrels, Model):
+        return qrels, runs
+    check_type("runs", runs, Candidates, "Candidates where the first argument is a model: the rows to rank")
+    return runs, {"model": qrels.score(runs)}
 
 
 @checked

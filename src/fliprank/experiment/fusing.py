@@ -253,7 +253,7 @@ def write_fused(folder: Path, fused: Fused, adopt: str = "proven", depth: int | 
 
 
 def _write_tables(folder: Path, fused: Fused) -> None:
-    """What to judge next, each query before and after, and the documents that moved."""
+    """What to judge next, each query before and after, the documents that moved, and the curve of the weight."""
     assert fused.rows is not None
     assert fused.fit.measure is not None
     tables: dict[str, Iterable[Sequence[Any]]] = {
@@ -261,6 +261,10 @@ def _write_tables(folder: Path, fused: Fused) -> None:
         "queries.csv": query_figures(fused.evaluation, fused.kept, TUNED),
         "moved.csv": moved_documents(fused.rows, fused.kept_run, fused.run, fused.fit.measure),
     }
+    if fused.curve is not None:
+        edges = fused.curve.edges.tolist()
+        steps = zip(edges[:-1], edges[1:], fused.curve.values.tolist(), strict=True)
+        tables["weight.csv"] = [("from", "to", "value"), *steps]
     for name, lines in tables.items():
         with atomic_write(folder / name) as file:
             file.write(csv_text(lines).encode())

@@ -179,4 +179,6 @@ class Result:
         if start is not None and start.params.names == fitted.names:
             values = {"default": dict(zip(fitted.names, start.params.values.tolist(), strict=True)), **values}
         as_good = {name: [found.low, found.high] for name, found in self.ranges.items()}
-        return {**values, "free": list(fitted.free_names), "as_good": as_good}
+        # Ends of ranges that are only where the search ended, as [low, high].
+        searched = {name: [bool(end) for end in found[2:]] for name, found in self.ranges.items() if any(found[2:])}
+        return {**values, "free": list(fitted.free_names), "as_good": as_good, "as_good_open": searched}

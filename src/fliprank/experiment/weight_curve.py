@@ -22,7 +22,7 @@ from fliprank.models.fusion import Fusion
 from fliprank.optimize.ranges import Range, as_good_ranges
 from fliprank.parallel import one_blas_thread
 
-__all__ = ["as_good_range", "share_curve", "weight_curve", "weight_ranges"]
+__all__ = ["as_good_range", "share_curve", "weight_at", "weight_curve", "weight_ranges"]
 
 POINTS, FLIPS = 128, 1000
 """Points of a line, and random signs, from which is found what chance does."""
@@ -37,6 +37,12 @@ def weight_curve(model: Fusion, rows: Candidates, measure: str | Measure) -> Mod
     It is exact: a step function that is known whole, whose maximum no grid can exceed.
     """
     return share_curve(model, rows, measure, 1) if len(model.lists) == 2 else None
+
+
+def weight_at(model: Fusion) -> float | None:
+    """Where a fusion of two lists stands on the curve of its weight; None where all weights are 0."""
+    total = float(model.weights.sum())
+    return float(model.weights[1]) / total if len(model.weights) == 2 and total > 0 else None
 
 
 def share_curve(model: Fusion, rows: Candidates, measure: str | Measure, place: int) -> ModelTrajectory | None:

@@ -134,10 +134,13 @@ class Fit:
         """
         return parameter_frame(self, ranges, confidence)
 
-    def plot(self) -> Any:
-        """The trail as an Altair chart, the kept epoch marked (extra `report`)."""
+    def plot(self, kind: str = "trail", **options: Any) -> Any:
+        """An Altair chart of this fit (extra `report`): "trail", "ranges", "queries", "surface", "trajectory", ...
+
+        Short for `fr.plots.KIND(fit, ...)`; `options` are its own.
+        """
         # By name: pictures come after fits in the order of packages, and nothing of them is needed to fit.
-        return import_module("fliprank.report.trail_plots").trail_chart(self)
+        return import_module("fliprank.report.plots").plot_fit(self, kind, **options)
 
     def __repr__(self) -> str:
         return in_lines(self)

@@ -134,12 +134,12 @@ def _draw(folder: Path, finding: Finding) -> bool:
         (folder / name).unlink(missing_ok=True)
     if finding.figure is None:
         return False
-    from fliprank.report.plots import write_chart
+    from fliprank.report.saving import save
 
     try:
         chart = finding.figure() if callable(finding.figure) else finding.figure
         for name in FIGURES:
-            write_chart(chart, folder / name)
+            save(chart, folder / name)
     except MissingExtraError:
         return False
     return True

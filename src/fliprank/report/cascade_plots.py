@@ -1,47 +1,27 @@
 """Charts of a cascade, after the figures of Matveeva et al. 2006; the data come from `experiment/cascade_analysis.py`.
 
-`write_chart` of `report/plots.py` writes them to .svg, .png or .html files.
+What each stage does, as in the tables, is `plots/stages.py`; `saving.py` writes charts to files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from fliprank.arrays import Floats
-from fliprank.experiment.cascade_analysis import AfterStage, EpochCurves, LabelMoves, TopLabels
+from fliprank.experiment.cascade_analysis import EpochCurves, LabelMoves, TopLabels
 from fliprank.experiment.cutoffs import Cutoffs
-from fliprank.report.plots import COLOURS, altair, styled
+from fliprank.report.drawing import COLOURS, HEIGHT, WIDTH, altair, chart_of, framed, heading, series, styled
 
 __all__ = [
     "epochs_chart",
     "frontier_chart",
     "good_chart",
     "moves_chart",
-    "stages_chart",
     "top_labels_chart",
 ]
-
-WIDTH, HEIGHT = 620, 260
-
-
-def stages_chart(tables: Mapping[str, Sequence[AfterStage]]) -> Any:
-    """Tables 2, 4 and 6: the measure after each stage with its interval, one mark per model."""
-    values = [
-        {"model": name, "stage": f"{row.stage}: top {row.size}", "value": row.value}
-        | dict(zip(("low", "high"), row.interval, strict=True))
-        for name, rows in tables.items()
-        for row in rows
-    ]
-    alt = altair()
-    x = alt.X("stage:N", title="after stage", axis=alt.Axis(labelAngle=0))
-    colour = _colour(list(tables), "model")
-    base = alt.Chart(alt.Data(values=values)).encode(x=x, color=colour, xOffset="model:N")
-    scale = alt.Scale(zero=False)
-    bars = base.mark_rule().encode(y=alt.Y("low:Q", title="measure, 95% interval", scale=scale), y2="high:Q")
-    return _framed(bars + base.mark_point(filled=True, size=50, opacity=1).encode(y=alt.Y("value:Q", scale=scale)))
 
 
 def epochs_chart(curves: EpochCurves) -> Any:
@@ -51,12 +31,13 @@ def epochs_chart(curves: EpochCurves) -> Any:
         {"epoch": epoch, "first": float(line[0]), "second": float(line[1])} for epoch, line in enumerate(curves.values)
     ]
     alt = altair()
-    data = alt.Chart(alt.Data(values=values), title=f"correlation {curves.correlation:.3f}")
+    data = chart_of(values)
     x = alt.X("second:Q", title=second, scale=alt.Scale(zero=False))
     y = alt.Y("first:Q", title=first, scale=alt.Scale(zero=False))
     line = data.mark_line(color="#cccccc", strokeWidth=1).encode(x=x, y=y, order="epoch:Q")
     colour = alt.Color("epoch:Q", scale=alt.Scale(scheme="viridis"))
-    return _framed(line + data.mark_point(filled=True, size=45, opacity=1).encode(x=x, y=y, color=colour))
+    dots = data.mark_point(filled=True, size=45, opacity=1).encode(x=x, y=y, color=colour)
+    return framed(line + dots, heading(f"{first} against {second} by epoch: correlation {curves.correlation:.3f}"))
 
 
 def moves_chart(moves: LabelMoves, names: tuple[str, str] = ("before", "after")) -> Any:
@@ -67,7 +48,7 @@ def moves_chart(moves: LabelMoves, names: tuple[str, str] = ("before", "after"))
         for label, rank in zip(moves.labels, ranks, strict=True)
     ]
     alt = altair()
-    ticks = alt.Chart(alt.Data(values=values)).mark_tick(orient="vertical", thickness=1, color=COLOURS[0])
+    ticks = chart_of(values).mark_tick(orient="vertical", thickness=1, color=COLOURS[0])
     x, y = alt.X("rank:Q", title="rank"), alt.Y("label:O", title="label", sort="descending")
     row = alt.Row("which:N", sort=list(names), title=f"query {moves.query}")
     return styled(ticks.encode(x=x, y=y, row=row).properties(width=WIDTH, height=HEIGHT // 2))
@@ -85,8 +66,9 @@ def top_labels_chart(found: TopLabels) -> Any:
     alt = altair()
     x = alt.X("label:N", sort=labels, title="label", axis=alt.Axis(labelAngle=0))
     y = alt.Y("change:Q", title="change of the number at the top, per query")
-    bars = alt.Chart(alt.Data(values=values)).mark_bar()
-    return _framed(bars.encode(x=x, y=y, xOffset=alt.XOffset("step:N", sort=steps), color=_colour(steps, "step")))
+    bars = chart_of(values).mark_bar()
+    drawn = bars.encode(x=x, y=y, xOffset=alt.XOffset("step:N", sort=steps), **series(steps, "step"))
+    return framed(drawn, heading("What each stage changes among the documents at the top"))
 
 
 def good_chart(shares: Floats, sizes: Sequence[int]) -> Any:
@@ -100,8 +82,9 @@ def good_chart(shares: Floats, sizes: Sequence[int]) -> Any:
     alt = altair()
     x = alt.X("rank:O", title="rank", axis=alt.Axis(labelAngle=0))
     y = alt.Y("share:Q", title="share of queries with a good document here")
-    bars = alt.Chart(alt.Data(values=values)).mark_bar()
-    return _framed(bars.encode(x=x, y=y, xOffset=alt.XOffset("stage:N", sort=stages), color=_colour(stages, "stage")))
+    bars = chart_of(values).mark_bar()
+    drawn = bars.encode(x=x, y=y, xOffset=alt.XOffset("stage:N", sort=stages), **series(stages, "stage"))
+    return framed(drawn, heading("Good documents at each of the top ranks, after each stage"))
 
 
 def frontier_chart(found: Cutoffs) -> Any:
@@ -116,18 +99,8 @@ def frontier_chart(found: Cutoffs) -> Any:
     title = f"cost per query, {found.costs.unit}" if found.costs.unit else "cost per query"
     x = alt.X("cost:Q", title=title, scale=alt.Scale(type="log" if frontier[0].cost > 0 else "linear"))
     y = alt.Y("value:Q", title=str(found.measure), scale=alt.Scale(zero=False))
-    every = alt.Chart(alt.Data(values=below)).mark_point(size=12, color="#bbbbbb")
-    line = alt.Chart(alt.Data(values=shown)).mark_line(interpolate="step-after", point=True, color=COLOURS[0])
+    every = chart_of(below).mark_point(size=12, color="#bbbbbb")
+    line = chart_of(shown).mark_line(interpolate="step-after", point=True, color=COLOURS[0])
     tip = [alt.Tooltip("sizes:N"), alt.Tooltip("value:Q"), alt.Tooltip("cost:Q")]
-    return _framed(every.encode(x=x, y=y, tooltip=tip) + line.encode(x=x, y=y, tooltip=tip))
-
-
-def _colour(names: Sequence[str], field: str) -> Any:
-    alt = altair()
-    colours = [COLOURS[i % len(COLOURS)] for i in range(len(names))]
-    scale = alt.Scale(domain=list(names), range=colours)
-    return alt.Color(f"{field}:N", sort=list(names), scale=scale, title=None, legend=alt.Legend(orient="top"))
-
-
-def _framed(chart: Any) -> Any:
-    return styled(chart.properties(width=WIDTH, height=HEIGHT))
+    drawn = every.encode(x=x, y=y, tooltip=tip) + line.encode(x=x, y=y, tooltip=tip)
+    return framed(drawn, heading(f"{found.measure} against cost: every choice of cut-offs, and the best for each cost"))

@@ -13,7 +13,7 @@ import numpy as np
 from fliprank.arrays import Floats, Ints
 from fliprank.kernels import kernel
 from fliprank.landscape.regions import Region, Regions
-from fliprank.report.plots import COLOURS, GREY, altair, styled
+from fliprank.report.drawing import COLOURS, GREY, altair, styled
 
 __all__ = ["regions_chart"]
 

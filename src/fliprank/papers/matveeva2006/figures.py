@@ -61,7 +61,7 @@ def figure3(setting: Setting) -> Finding:
 
 
 def _swapped_chart(values: list[float]) -> Any:
-    from fliprank.report.plots import COLOURS, altair, styled
+    from fliprank.report.drawing import COLOURS, altair, styled
 
     alt = altair()
     points = [{"rank": i + 1, "value": value} for i, value in enumerate(values)]

@@ -79,9 +79,9 @@ def _stages(setting: Setting, which: str, hidden: tuple[int, ...], fewer: bool, 
 
 
 def _chart(found: dict[str, list[AfterStage]]) -> Any:
-    from fliprank.report.cascade_plots import stages_chart
+    from fliprank.report.plots import stages
 
-    return stages_chart(found)
+    return stages(found, NDCG)
 
 
 @part("matveeva2006", "table2", "Four stages, linear and two-layer nets", minutes=7)

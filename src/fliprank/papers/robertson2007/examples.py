@@ -283,7 +283,7 @@ def _places(found: Regions, cell: int) -> tuple[int, int]:
 
 
 def _documents_chart(features: Floats) -> Any:
-    from fliprank.report.plots import COLOURS, altair, styled
+    from fliprank.report.drawing import COLOURS, altair, styled
 
     alt = altair()
     points = [
@@ -303,9 +303,12 @@ def _documents_chart(features: Floats) -> Any:
 
 
 def _paths_chart(paths: dict[str, ScoreTrajectory]) -> Any:
-    from fliprank.report.plots import trajectory_chart
+    from fliprank.report.plots import trajectory
 
-    return trajectory_chart(list(paths.values()), "weight of feature 2", *WEIGHTS, names=list(paths), overlay=True)
+    low, high = WEIGHTS
+    return trajectory(
+        list(paths.values()), axis="weight of feature 2", low=low, high=high, names=list(paths), overlay=True
+    )
 
 
 def _plane_chart(found: Regions, shaded: list[Any], rankings: bool = False) -> Any:

@@ -225,7 +225,7 @@ def _slopes(rows: list[tuple[Any, ...]]) -> list[float]:
 
 def _sizes_chart(rows: list[tuple[Any, ...]]) -> Any:
     """Panels over the number of queries, logarithmic."""
-    from fliprank.report.plots import COLOURS, altair, styled
+    from fliprank.report.drawing import COLOURS, altair, styled
 
     alt = altair()
     names = list(dict.fromkeys(row[0] for row in rows))

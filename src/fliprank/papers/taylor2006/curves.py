@@ -201,6 +201,6 @@ def settings_of(setting: Setting, *data: Collection) -> dict[str, Any]:
 
 def curve_figure(*shown: LearningCurve) -> Any:
     """The curves on test queries."""
-    from fliprank.report.curve_plots import curve_chart
+    from fliprank.report.plots import learning_curve
 
-    return curve_chart(*shown, training=False)
+    return learning_curve(*shown, training=False)

@@ -142,7 +142,7 @@ def _value_at(data: Collection, k: float, b: float) -> float:
 
 
 def _figure(surfaces: list[Surface], data: Collection) -> object:
-    from fliprank.report.plots import surface_chart
+    from fliprank.report.plots import surface
 
     titles = [f"{name} ({data.name})" for name in _NAMES]
-    return surface_chart(surfaces, titles, (1.0, 0.5))
+    return surface(surfaces, titles=titles, here=(1.0, 0.5))

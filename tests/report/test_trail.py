@@ -14,7 +14,7 @@ from fliprank.errors import UsageError
 from fliprank.experiment.training import train
 from fliprank.models import Linear
 from fliprank.optimize.fit import Epoch, Fit
-from fliprank.report.plots import write_chart
+from fliprank.report.saving import save
 
 pytest.importorskip("altair")
 
@@ -32,17 +32,17 @@ def test_every_known_figure_is_drawn_and_the_kept_epoch_is_marked(valid: bool, t
     fit = fitted(valid)
     chart = fit.plot()
     above, below = chart.to_dict()["vconcat"]
-    lines, rule, marked = (layer["data"]["values"] for layer in above["layer"])
+    lines, _, marked, rule, _ = (layer["data"]["values"] for layer in above["layer"])
     wanted = {("training queries", e.number): e.train for e in fit.trail}
     wanted |= {("validation queries", e.number): e.valid for e in fit.trail if valid}
     assert {(p["series"], p["epoch"]): p["value"] for p in lines} == wanted
-    assert rule == [{"epoch": fit.best.number}]
+    assert rule == [{"x": fit.best.number, "text": "kept"}]
     assert [(p["epoch"], p["value"]) for p in marked] == [
         (fit.best.number, wanted[name, fit.best.number]) for name in dict.fromkeys(name for name, _ in wanted)
     ]
     assert [p["value"] for p in below["layer"][0]["data"]["values"]] == [e.objective for e in fit.trail]
-    write_chart(chart, tmp_path / "trail.svg")
-    assert f"epoch {fit.best.number} is kept" in (tmp_path / "trail.svg").read_text()
+    save(chart, tmp_path / "trail.svg")
+    assert f"Epoch {fit.best.number} of {fit.trail[-1].number} is kept" in (tmp_path / "trail.svg").read_text()
 
 
 def test_a_trail_without_figures_is_not_drawn() -> None:
