@@ -13,6 +13,9 @@ from fliprank.clusters.pull import Pulled, pull
 from fliprank.data.trec import read_qrels
 from fliprank.text.search.queries import read_queries
 
+TRAIN, TEST = 10, 6
+"""Queries of the shop, in the order of their names."""
+
 
 def reach(server: ClusterServer, engine: str, index: str = "shop", **options: Any) -> Cluster:
     """The cluster, whose server is well."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asking import TEST, TRAIN
 from cluster_server import ENGINES, ClusterServer
 
 from fliprank.clusters import calls
@@ -57,7 +58,7 @@ def engine(request: pytest.FixtureRequest) -> str:
 def shop(tmp_path: Path, server: ClusterServer) -> Path:
     """Queries, and judgements that like titles."""
     rng, lines = np.random.default_rng(4), []
-    queries = {f"q{i}": " ".join(rng.choice(WORDS, 3, replace=False)) for i in range(24)}
+    queries = {f"q{i}": " ".join(rng.choice(WORDS, 3, replace=False)) for i in range(TRAIN + TEST)}
     for qid, text in queries.items():
         for docid, page in server.index.documents.items():
             hits = len(set(text.split()) & set(page["title"].split()))
@@ -65,7 +66,7 @@ def shop(tmp_path: Path, server: ClusterServer) -> Path:
                 lines.append(f"{qid} 0 {docid} {hits}\n")
         lines.append(f"{qid} 0 gone{qid} 1\n")
     (tmp_path / "queries.tsv").write_text("".join(f"{qid}\t{text}\n" for qid, text in queries.items()))
-    half = [line for line in lines if int(line.split()[0][1:]) < 16]
+    half = [line for line in lines if int(line.split()[0][1:]) < TRAIN]
     (tmp_path / "qrels.txt").write_text("".join(half))
     (tmp_path / "test.txt").write_text("".join(line for line in lines if line not in set(half)))
     return tmp_path

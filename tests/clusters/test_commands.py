@@ -59,18 +59,6 @@ def test_a_template_of_solr_may_be_its_parameters(
     assert told[0] == told[1]
 
 
-def test_a_tuned_function_is_better_where_it_was_not_tuned(
-    server: ClusterServer, shop: Path, engine: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    server.well(engine)
-    assert run([*command("tune", server, engine, shop), "--no-cross-validate"]) == 0
-    assert "are the cluster's own" in capfd.readouterr().out
-    result = json.loads((shop / "out" / "result.json").read_text())
-    assert result["proof"]["test"]["tuned"] > result["proof"]["test"]["default"]
-    assert any("judged documents are not in shop" in note for note in result["notes"])
-    assert (shop / "out" / "export" / "README.md").is_file()
-
-
 def examples() -> list[str]:
     """Commands of the page and of the help that ask a cluster."""
     from fliprank.cli.evaluate import EVALUATE_EXAMPLES

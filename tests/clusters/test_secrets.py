@@ -40,7 +40,7 @@ def clean(text: str, ways: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("ways", WAYS, ids=["password", "api key"])
-def test_nothing_that_commands_write_or_say_has_a_secret(
+def test_commands_prove_a_gain_and_nothing_that_they_write_or_say_has_a_secret(
     server: ClusterServer,
     shop: Path,
     engine: str,
@@ -65,7 +65,9 @@ def test_nothing_that_commands_write_or_say_has_a_secret(
     if "FLIPRANK_PASSWORD" in ways:  # once will do: it takes a while
         assert run(command("tune", server, engine, shop)) == 0
         assert len(list((shop / "out" / "cluster" / "train").iterdir())) >= 3
-        assert (shop / "out" / "result.json").is_file()
+        result = json.loads((shop / "out" / "result.json").read_text())
+        assert result["proof"]["test"]["tuned"] > result["proof"]["test"]["default"]
+        assert any("judged documents are not in shop" in note for note in result["notes"])
         assert (shop / "out" / "export" / "README.md").is_file()
     more, errors = capfd.readouterr()
     assert ("are the cluster's own" in more) == ("FLIPRANK_PASSWORD" in ways)
