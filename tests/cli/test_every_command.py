@@ -95,7 +95,7 @@ def test_the_documents_are_those_of_the_files(sandbox: Path, tmp_path: Path) -> 
     [
         ("evaluate nowhere.txt bm25.run", 1, {"error": "nowhere.txt: no such file", "path": "nowhere.txt"}),
         ("evaluate qrels.txt bm25.run -m nDGC@10", 2, {}),
-        ("evaluate qrels.txt", 2, {"error": "Missing argument 'runs'."}),
+        ("evaluate qrels.txt", 2, {"error": "what to evaluate? Give runs, or --url of a cluster"}),
         ("rank fit test.txt --depth x", 2, {}),
         ("no-such-command", 2, {}),
         ("evaluate bad.txt bm25.run", 1, {"path": "bad.txt", "line": 2}),
