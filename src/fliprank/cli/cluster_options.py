@@ -30,15 +30,18 @@ class ClusterOptions:
     template: Annotated[
         Path | None, typer.Option(help="With --url: a JSON request, {{query}} in place of the query's text.")
     ] = None
+    id_field: Annotated[
+        str | None, typer.Option(help="With --url: the field that has the ids of judgements, if not the engine's own.")
+    ] = None
     timeout: Annotated[float, typer.Option(min=0.1, help="With --url: seconds to wait for an answer.")] = 30.0
 
     @property
     def asked(self) -> bool:
         """Whether a cluster is to be asked; raises where only a part of what it takes was given."""
         if self.url is None:
-            for name in ("index", "template"):
+            for name in ("index", "template", "id_field"):
                 if getattr(self, name) is not None:
-                    raise UsageError(f"--{name} goes with --url, the address of a cluster")
+                    raise UsageError(f"--{name.replace('_', '-')} goes with --url, the address of a cluster")
             return False
         if self.index is None:
             raise UsageError("--url takes --index, the name of the index")
@@ -55,8 +58,12 @@ class ClusterOptions:
         from fliprank.clusters.cluster import connect
 
         if engine is None:
-            raise UsageError("--url takes --engine, which says what runs there: elasticsearch, opensearch, ...")
-        return connect(engine, Access.of(self.url or "", self.index or "", timeout=self.timeout))
+            raise UsageError(
+                "--url takes --engine, which says what runs there: elasticsearch, opensearch, solr or vespa"
+            )
+        return connect(
+            engine, Access.of(self.url or "", self.index or "", timeout=self.timeout, id_field=self.id_field)
+        )
 
     def read_template(self) -> Template | None:
         """The template; None without one."""
@@ -85,7 +92,7 @@ class ClusterOptions:
         cluster, template = self.cluster(engine), self.read_template()
         judged = read_judged_queries(queries, qrels, None, test)
         with console.counting("asking the cluster") as progress:
-            console.show(cluster.version())
+            console.show(cluster.described())
             return task_of_cluster(
                 cluster,
                 judged,

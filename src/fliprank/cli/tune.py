@@ -166,7 +166,7 @@ def _task_of_cluster(
     start = found.start(model)
     settings = replace(settings, start=start | settings.start)
     ready = model.prepared(found.task.train.rows, 0)
-    if live.template is None and model.formula.function == "most_fields":
+    if live.template is None and model.formula.function == found.function:
         console.show(parity_note(ready.at(ready.params.replace(start)), found.pulled))
     return found.task, settings
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from fliprank.clusters.access import Access
-from fliprank.clusters.calls import ClusterError, Failure, patiently
-from fliprank.clusters.cluster import Cluster, FieldSettings, TermCounts, register
+from fliprank.clusters.calls import ClusterError, Failure, patiently, understood
+from fliprank.clusters.cluster import FieldSettings, TermCounts, VectorCluster, in_order, register
 from fliprank.errors import MissingExtraError
 
 __all__ = ["Elasticsearch", "OpenSearch"]
@@ -20,8 +21,10 @@ __all__ = ["Elasticsearch", "OpenSearch"]
 Json = dict[str, Any]
 
 
-class _RestCluster(Cluster):
+class _RestCluster(VectorCluster):
     """What both have in common: the requests and what the answers look like."""
+
+    function = "most_fields"
 
     @abstractmethod
     def _ask(self, what: str, call: Callable[[Any], Any]) -> Any:
@@ -36,6 +39,7 @@ class _RestCluster(Cluster):
     @abstractmethod
     def _analyse(self, body: Json) -> Json: ...
 
+    @understood
     def version(self) -> str:
         told = self._ask("asking its version", lambda client: client.info())
         return f"{type(self).__name__} {told['version']['number']}"
@@ -43,13 +47,18 @@ class _RestCluster(Cluster):
     def _described(self) -> Json:
         """Mappings and settings of the index, whatever name it is reached by."""
         told = self._ask("reading its mapping", lambda client: client.indices.get(index=self.access.index))
+        if not isinstance(told, Mapping) or not told:
+            raise ValueError("no index in it")
         if len(told) != 1:
-            raise ClusterError(f"{self.access.index} stands for {len(told)} indexes: name one of {', '.join(told)}")
+            names = self.access.redacted(", ".join(told))[:200]
+            raise ClusterError(f"{self.access.index} stands for {len(told)} indexes: name one of {names}")
         return dict(next(iter(told.values())))
 
+    @understood
     def shards(self) -> int:
         return int(self._described()["settings"]["index"].get("number_of_shards", 1))
 
+    @understood
     def fields(self) -> dict[str, FieldSettings]:
         told = self._described()
         index = told["settings"]["index"]
@@ -66,6 +75,7 @@ class _RestCluster(Cluster):
             raise ClusterError(f"{self.access.index} has no text fields")
         return out
 
+    @understood
     def terms(self, field: str, texts: Sequence[str]) -> list[list[str]]:
         out = []
         for text in texts:
@@ -73,31 +83,37 @@ class _RestCluster(Cluster):
             out.append([str(token["token"]) for token in found["tokens"]])
         return out
 
+    @understood
     def search(self, bodies: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
         lines = [line for body in bodies for line in ({"index": self.access.index}, dict(body))]
 
         def ask() -> Json:
             told = self._many(lines)
             for each in told["responses"]:
-                if "error" in each:  # one of many may be refused where the whole is not
-                    raise _failure(int(each.get("status", 500)), each)
+                _check_whole(each)
             return told
 
         told = patiently(ask, self.access, "searching")
-        return [
-            {str(hit["_id"]): float(hit["_score"] or 0.0) for hit in each["hits"]["hits"]} for each in told["responses"]
-        ]
+        found = [each["hits"]["hits"] for each in told["responses"]]
+        return [in_order([(str(hit["_id"]), hit["_score"]) for hit in hits]) for hits in found]
 
+    @understood
     def counts(
         self, docids: Sequence[str], fields: Sequence[str], terms: frozenset[str]
     ) -> dict[str, dict[str, TermCounts]]:
         wanted = {"fields": list(fields), "term_statistics": True, "field_statistics": True}
         wanted |= {"positions": False, "offsets": False, "payloads": False}
-        told = self._vectors({"docs": [{"_id": docid, **wanted} for docid in docids]})
+
+        def ask() -> Json:
+            told = self._vectors({"docs": [{"_id": docid, **wanted} for docid in docids]})
+            for each in told["docs"]:
+                if "error" in each:  # as of a search
+                    raise _failure(429 if "rejected_execution" in str(each["error"]) else 400, each)
+            return told
+
+        told = patiently(ask, self.access, "reading term vectors")
         out = dict[str, dict[str, TermCounts]]()
         for each in told["docs"]:
-            if "error" in each:
-                raise ClusterError(f"{self.access.index}: {self.access.redacted(str(each['error']))[:200]}")
             if each.get("found"):
                 vectors = each.get("term_vectors", {})
                 out[str(each["_id"])] = {name: _counts(found, terms) for name, found in vectors.items()}
@@ -107,6 +123,9 @@ class _RestCluster(Cluster):
         boosted = [f"{name}^{weight:g}" for name, weight in fields.items()]
         match = {"query": query, "type": "most_fields", "fields": boosted}
         return {"query": {"multi_match": match}, "size": depth, "_source": False}
+
+    def sized(self, request: Mapping[str, Any], depth: int) -> Json:
+        return {"size": depth, **request}
 
 
 def _text_fields(properties: Mapping[str, Any], before: str = "") -> Any:
@@ -129,6 +148,17 @@ def _counts(found: Json, wanted: frozenset[str]) -> TermCounts:
     return TermCounts(length, known, float(whole.get("doc_count", 0)), float(whole.get("sum_ttf", 0)))
 
 
+def _check_whole(answer: Json) -> None:
+    """Raise at an answer to one of many searches that is none, or that some shards have no part in."""
+    if "error" in answer:  # one of many may be refused where the whole is not
+        raise _failure(int(answer.get("status", 500)), answer)
+    if answer.get("timed_out"):
+        raise Failure(504, "timed_out", "only a part of the index was searched in time")
+    if failed := answer.get("_shards", {}).get("failed"):
+        cause = (answer["_shards"].get("failures") or [{}])[0].get("reason", {})
+        raise Failure(503, str(cause.get("type", "")), f"{failed} shards failed: {cause.get('reason', '')}")
+
+
 def _failure(status: int, body: Any) -> Failure:
     """What the body of an error says."""
     told = body.get("error", {}) if isinstance(body, Mapping) else {}
@@ -136,6 +166,12 @@ def _failure(status: int, body: Any) -> Failure:
         cause = (told.get("root_cause") or [told])[0]
         return Failure(status, str(cause.get("type", "")), str(cause.get("reason", "")))
     return Failure(status, str(told))
+
+
+def _options(access: Access) -> Json:
+    """What both clients are told: who asks, and which certificates count."""
+    files = {"ca_certs": access.ca_certs, "client_cert": access.client_cert, "client_key": access.client_key}
+    return {"headers": access.authorization("ApiKey")} | {name: path for name, path in files.items() if path}
 
 
 @register("elasticsearch")
@@ -150,12 +186,10 @@ class Elasticsearch(_RestCluster):
             from elasticsearch import Elasticsearch as Client
         except ImportError:
             raise MissingExtraError("elasticsearch", "clusters") from None
-        secrets: Json = {"api_key": access.api_key} if access.api_key else {}
-        if access.user:
-            secrets = {"basic_auth": (access.user, access.password)}
-        if access.ca_certs:
-            secrets["ca_certs"] = access.ca_certs
-        self._client = Client(access.url, request_timeout=access.timeout, max_retries=0, **secrets)
+        options, parts = _options(access), urlsplit(access.url)
+        port = parts.port or {"http": 80, "https": 443}[parts.scheme]  # it wants to be told
+        url = parts._replace(netloc=f"{parts.netloc.removesuffix(f':{parts.port}')}:{port}").geturl()
+        self._client = Client(url, request_timeout=access.timeout, max_retries=0, **options)
 
     def _ask(self, what: str, call: Callable[[Any], Any]) -> Any:
         from elasticsearch import ApiError, TransportError
@@ -196,12 +230,7 @@ class OpenSearch(_RestCluster):
             from opensearchpy import OpenSearch as Client
         except ImportError:
             raise MissingExtraError("opensearch-py", "clusters") from None
-        secrets: Json = {"http_auth": (access.user, access.password)} if access.user else {}
-        if access.api_key:
-            secrets["headers"] = {"Authorization": f"ApiKey {access.api_key}"}
-        if access.ca_certs:
-            secrets["ca_certs"] = access.ca_certs
-        self._client = Client([access.url], timeout=access.timeout, max_retries=0, **secrets)
+        self._client = Client([access.url], timeout=access.timeout, max_retries=0, **_options(access))
 
     def _ask(self, what: str, call: Callable[[Any], Any]) -> Any:
         from opensearchpy.exceptions import ConnectionError as Unreachable

@@ -1,7 +1,7 @@
 """What was fetched from a cluster, kept as it comes: a pull that was broken off goes on where it was.
 
-A line of JSON per query or document, after a first line that says of what they are. A file of something else (another
-index, other fields, other queries) is begun anew; a last line that was cut short is fetched again.
+A line of JSON per query, document or term, after a first line that says of what they are. A file of something else
+(another index, other fields, other queries) is begun anew; a last line that was cut short is fetched again.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fliprank.data.files import atomic_write
 from fliprank.data.json_files import strict_json
 from fliprank.errors import InputError
 
@@ -18,27 +19,31 @@ __all__ = ["Kept"]
 
 
 class Kept:
-    """The records of one file by id; without a file, in memory only."""
+    """The records of one file by id; without a file, in memory only. `found` is how many an earlier call had left."""
 
     def __init__(self, path: Path | None, of: Mapping[str, Any]) -> None:
         self.path, self.records = path, dict[str, Any]()
-        first = json.dumps({"of": dict(of)}, sort_keys=True)
-        if path is None:
-            return
-        lines = path.read_bytes().split(b"\n") if path.is_file() else []
-        whole = lines[:-1]
-        if whole and whole[0] == first.encode():
-            for number, line in enumerate(whole[1:], 2):
-                try:
-                    name, record = strict_json(line)
-                except (ValueError, RecursionError) as error:
-                    raise InputError(f"broken: {error}", path=path, line=number, hint="remove it") from None
-                self.records[name] = record
+        if path is not None:
+            first = json.dumps({"of": dict(of)}, sort_keys=True).encode()
+            lines = path.read_bytes().split(b"\n") if path.is_file() else []
+            whole = lines[:-1]  # a line without an end was cut short
+            if whole and whole[0] == first:
+                self._read(path, whole[1:])
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                whole, lines = [first], [first, b"new"]
             if lines[-1]:
-                path.write_bytes(b"\n".join(whole) + b"\n")
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(first.encode() + b"\n")
+                with atomic_write(path) as file:
+                    file.write(b"\n".join(whole) + b"\n")
+        self.found = len(self.records)
+
+    def _read(self, path: Path, lines: Iterable[bytes]) -> None:
+        for number, line in enumerate(lines, 2):
+            try:
+                name, record = strict_json(line)
+                self.records[str(name)] = record
+            except (ValueError, TypeError, RecursionError) as error:
+                raise InputError(f"broken: {error}", path=path, line=number, hint="remove this file") from None
 
     def missing(self, names: Iterable[str]) -> list[str]:
         """Those that are not there yet."""

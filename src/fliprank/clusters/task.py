@@ -19,10 +19,11 @@ TOLERANCE = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class ClusterTask:
-    """The task, and what the cluster's settings are now."""
+    """The task, and what the cluster's settings are now; `function` is the one by which it was asked to rank."""
 
     task: Task
     pulled: Pulled
+    function: str
 
     def start(self, model: EngineText) -> dict[str, float]:
         """The parameters of the model that the cluster has settings for, as they are there."""
@@ -60,7 +61,9 @@ def task_of_cluster(
         parts[part], first = Queries(found.rows, dict(judged.texts), qrels), first or found
         notes |= dict.fromkeys(found.notes)
     assert first is not None
-    return ClusterTask(Task(parts["train"], parts.get("valid"), parts.get("test"), notes=tuple(notes)), first)
+    return ClusterTask(
+        Task(parts["train"], parts.get("valid"), parts.get("test"), notes=tuple(notes)), first, cluster.function
+    )
 
 
 def parity_note(model: EngineText, pulled: Pulled) -> str:

@@ -1,8 +1,8 @@
 """A query template of the user's own: the body of a request in which {{query}} stands for the text of the query.
 
 >>> template = Template({"query": {"match": {"title": "{{query}}"}}})
->>> template.request('say "hi"', 10)
-{'query': {'match': {'title': 'say "hi"'}}, 'size': 10}
+>>> template.request('say "hi"')
+{'query': {'match': {'title': 'say "hi"'}}}
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ PLACE = "{{query}}"
 
 @dataclass(frozen=True)
 class Template:
-    """The body of a request. The text goes into strings of the parsed JSON: none can change the request."""
+    """The body of a request. The text goes into strings of the parsed JSON: none can change the request.
+
+    A string that has a syntax of its own (Solr's `q`, Vespa's `yql`) reads the text by that syntax.
+    """
 
     body: Mapping[str, Any]
 
-    def request(self, query: str, size: int) -> dict[str, Any]:
-        """For one query, with `size` documents unless the template says how many."""
-        filled = _filled(self.body, query)
-        return filled if "size" in filled else {**filled, "size": size}
+    def request(self, query: str) -> dict[str, Any]:
+        """For one query."""
+        filled: dict[str, Any] = _filled(self.body, query)
+        return filled
 
 
 def read_template(path: StrPath) -> Template:
