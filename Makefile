@@ -3,13 +3,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test test-engines lint bench fuzz papers clean
+.PHONY: demo test test-long test-engines lint bench fuzz papers clean
 
 demo: .venv/core
 	$(BIN)/fliprank demo
 
 test: .venv/test .venv/lucene .venv/node
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile -m "not long"
+
+# What takes longer: whole journeys in terminals, kills, damaged inputs, parts of papers, misbehaving clusters.
+test-long: .venv/test .venv/lucene .venv/node
+	$(BIN)/pytest -n 2 --dist loadfile -m long
 
 # Against the engines and frameworks themselves, some hundred megabytes of them.
 test-engines: .venv/test .venv/engines .venv/lucene .venv/lucene9 .venv/postgresql

@@ -17,6 +17,8 @@ import pytest
 import fliprank as fr
 from fliprank.data.builtin import collection
 
+pytestmark = pytest.mark.long
+
 QUICK = ("--sizes", "4,8,16,24", "--repeats", "3", "--method", "lbfgs", "--objective", "ranknet", "--set", "epochs=5")
 
 

@@ -15,6 +15,8 @@ import pytest
 
 import fliprank as fr
 
+pytestmark = pytest.mark.long
+
 FOREVER = ("--model", "network", "--hidden", "20", "--method", "adam", "--epochs", "100000", "--no-sweep")
 
 

@@ -20,6 +20,8 @@ from person import Terminal, look
 import fliprank as fr
 from fliprank.data.builtin import collection
 
+pytestmark = pytest.mark.long
+
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 ICECAT, MQ2008 = SHARED / "text" / "icecat", SHARED / "letor" / "MQ2008" / "Fold1"
 WIDTHS = (80, 200)

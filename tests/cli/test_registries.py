@@ -12,6 +12,8 @@ import pytest
 
 import fliprank as fr
 
+pytestmark = pytest.mark.long
+
 TOYS = {
     "toy_model": '''
 from dataclasses import dataclass

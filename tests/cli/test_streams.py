@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from person import Terminal, look
 
+pytestmark = pytest.mark.long
+
 COMMAND = [sys.executable, "-m", "fliprank"]
 ID = "[red]grün:smile:\\[1]"
 """An id with markup, a letter that ASCII lacks, the name of an emoji, and a backslash."""

@@ -17,6 +17,8 @@ from fliprank.clusters.calls import Failure, patiently
 from fliprank.clusters.cluster import connect
 from fliprank.errors import FliprankError, InputError, UsageError
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("status", [408, 429, 502, 503, 504])
 def test_a_busy_cluster_is_asked_again(server: ClusterServer, engine: str, status: int) -> None:

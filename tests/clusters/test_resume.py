@@ -17,6 +17,8 @@ from cluster_server import ClusterServer
 from fliprank.clusters.pull import Pulled
 from fliprank.errors import InputError
 
+pytestmark = pytest.mark.long
+
 
 def same(one: Pulled, other: Pulled) -> None:
     np.testing.assert_array_equal(one.rows.terms.tf, other.rows.terms.tf)

@@ -20,6 +20,8 @@ from fliprank.cli import run
 from fliprank.clusters.access import Access
 from fliprank.errors import FliprankError, UsageError
 
+pytestmark = pytest.mark.long
+
 WAYS = [
     {"FLIPRANK_USER": USER, "FLIPRANK_PASSWORD": PASSWORD},
     {"FLIPRANK_API_KEY": API_KEY},

@@ -15,6 +15,8 @@ from cluster_server import ClusterServer
 from fliprank.clusters.access import Access
 from fliprank.errors import InputError, UsageError
 
+pytestmark = pytest.mark.long
+
 VAGUE = ("elasticsearch", "vespa")
 """Whose clients do not say why they could not connect."""
 

@@ -12,6 +12,8 @@ import pytest
 from fuzz_runner import FINE, Runner, fill, kind_of, minimised
 from run_fuzz import fuzz, input_of
 
+pytestmark = pytest.mark.long
+
 KEPT = Path(__file__).parent / "kept"
 CASES = sorted(path for path in KEPT.glob("*/*") if path.is_dir())
 

@@ -21,6 +21,8 @@ from fliprank.papers.own.fusion_calibration import WORLDS, world
 from fliprank.papers.own.fusion_sets import fusion_set
 from fliprank.papers.part import Setting
 
+pytestmark = pytest.mark.long
+
 MEASURE = parse_measure(peers.MEASURE)
 
 

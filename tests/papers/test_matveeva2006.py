@@ -17,6 +17,8 @@ from fliprank.papers.matveeva2006.figures import PERFECT, swapped
 from fliprank.papers.matveeva2006.sets import BLOCK, Scale, Sets, net, of_one_population, sets_of, stage_row, trained
 from fliprank.papers.part import Setting
 
+pytestmark = pytest.mark.long
+
 SMALL = Scale(40, 5, 6, 60, 8, (60, 30, 20, 10))
 
 

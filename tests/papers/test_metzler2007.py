@@ -23,6 +23,8 @@ from fliprank.papers.metzler2007.estimates import (
 from fliprank.papers.metzler2007.table1 import Cell, end_of
 from fliprank.papers.part import Setting
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def rows() -> Candidates:

@@ -14,6 +14,8 @@ import pytest
 from fliprank.errors import InputError
 from fliprank.papers.processes import run_in_processes
 
+pytestmark = pytest.mark.long
+
 FEW = 12
 PROGRAM = """
 import sys, time

@@ -14,6 +14,8 @@ from fliprank.papers.part import VERDICTS
 from fliprank.papers.run import part_folder, reproduce
 from fliprank.papers.write import read_finding
 
+pytestmark = pytest.mark.long
+
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
 

@@ -16,6 +16,8 @@ from fliprank.papers.robertson2007.conditions import coinciding, meetings, twins
 from fliprank.papers.robertson2007.examples import WEIGHTS, _dominates, example_1, example_2, paths_1, ranks_1
 from fliprank.papers.robertson2007.optima import GRID, _described, _slopes, binary
 
+pytestmark = pytest.mark.long
+
 
 def found(name: str) -> Finding:
     return PARTS["robertson2007", name].run(Setting(quick=True))

@@ -29,6 +29,8 @@ from fliprank.papers.taylor2006.rankers import (
 )
 from fliprank.papers.taylor2006.surfaces import _optima, _surface
 
+pytestmark = pytest.mark.long
+
 NAMES = [part.name for part in find_parts("taylor2006")]
 
 

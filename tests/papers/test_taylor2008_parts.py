@@ -17,6 +17,8 @@ from fliprank.papers.taylor2008.corpora import NEEDS, Corpus, corpus
 from fliprank.papers.taylor2008.distributions import SCORES, _variation
 from fliprank.papers.taylor2008.fits import G10, OBJECTIVES, fit_once, settings_tried, trained
 
+pytestmark = pytest.mark.long
+
 NAMES = [part.name for part in find_parts("taylor2008")]
 
 
