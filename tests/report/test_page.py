@@ -1,4 +1,4 @@
-"""The page of a tuning: its numbers are those of result.json, its pictures those of the formulas, its text stays text."""
+"""The page of a tuning: its numbers are those of result.json, its pictures are right, its text stays text."""
 
 from __future__ import annotations
 
