@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +49,13 @@ class Documents:
         if title and not self.titles[place]:
             self.titles[place] = clipped(title)
         return place
+
+    def fill(self, read: Callable[[Iterable[str]], Mapping[str, str]] | None) -> None:
+        """Read the titles that are still missing, where they can be read."""
+        left = [docid for docid, title in zip(self.places, self.titles, strict=True) if not title]
+        if read is not None and left:
+            for docid, title in read(left).items():
+                self.number(docid, title)
 
     def content(self) -> list[list[str]]:
         """[[id, title], ...] by number."""

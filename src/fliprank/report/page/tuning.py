@@ -11,9 +11,10 @@ from fliprank.experiment.coverage import ToJudge, coverage_of
 from fliprank.experiment.paired_runs import qrels_of_rows, run_of_rows
 from fliprank.experiment.results import FoldResult, Result
 from fliprank.experiment.task import Queries, Task
-from fliprank.experiment.tuning_moves import BY_ALL, ON, lists_of_tuning
+from fliprank.experiment.tuning_moves import BY_ALL, ON, lists_of_tuning, titles_of
 from fliprank.measures import Measure
 from fliprank.optimize.fit import Fit
+from fliprank.report.page.explorer import explorer_section
 from fliprank.report.page.measured import measured_section
 from fliprank.report.page.outlook import outlook_section
 from fliprank.report.page.parameters import parameters_section, start_of
@@ -33,6 +34,7 @@ def tuning_page(result: Result, folder: str = "", command: str = "") -> Page:
     assert task is not None
     documents = Documents()
     sections = list(_sections(result, fit, task, fit.measure, documents, folder, command))
+    documents.fill(titles_of(task))
     queries = task.train.rows.queries
     about = f"{fit.model.kind} tuned for {fit.measure} on {queries:,} judged queries"
     if task.index is not None:
@@ -56,6 +58,8 @@ def _sections(
     yield parameters_section(fit.model, start, result.ranges, sample, measure, task.train.texts)
     if result.proofs:
         yield _queries(result, fit, task, measure, documents)
+    if (explorer := _explorer(result, fit, task, measure, documents)) is not None:
+        yield explorer
     if (trail := trail_section(fit)) is not None:
         yield trail
     if result.outlook is not None:
@@ -82,6 +86,13 @@ def _queries(result: Result, fit: Fit, task: Task, measure: Measure, documents: 
         to_judge=_to_judge(shown, lists.details.runs.runs, measure),
         notes=notes,
     )
+
+
+def _explorer(result: Result, fit: Fit, task: Task, measure: Measure, documents: Documents) -> Section | None:
+    """On test queries where there are any."""
+    shown, on = (task.train, "training queries") if task.test is None else (task.test, "test queries")
+    start = start_of(fit.start, fit.model)
+    return explorer_section(fit.model, start, shown.rows, measure, result.ranges, documents, shown.texts, on)
 
 
 def _to_judge(shown: Queries, runs: tuple[Run, Run], measure: Measure) -> Sequence[ToJudge]:

@@ -6,6 +6,7 @@ import { state } from "./address.js";
 import { drawVerdict } from "./verdict.js";
 import { drawParameters } from "./parameters.js";
 import { drawQueries } from "./queries.js";
+import { drawExplorer } from "./explorer.js";
 import { drawTrail } from "./trail.js";
 import { drawOutlook } from "./outlook.js";
 import { drawMeasured } from "./measured.js";
@@ -14,6 +15,7 @@ const DRAWN = {
   verdict: drawVerdict,
   parameters: drawParameters,
   queries: drawQueries,
+  explorer: drawExplorer,
   trail: drawTrail,
   outlook: drawOutlook,
   measured: drawMeasured,
