@@ -29,7 +29,7 @@ def shown(browser: Browser) -> tuple[list[tuple[int, float]], float, float]:
     """(document, score) of each card, the measure of the query, and that of all queries."""
     cards = [(int(document), float(score)) for document, score in browser.run(CARDS)]
     value, mean = browser.run(
-        "return [document.querySelector('.ranking').dataset.value, document.querySelector('dl[role]').dataset.mean]"
+        "return [document.querySelector('.ranking').dataset.value, document.querySelector('.now').dataset.mean]"
     )
     return cards, float(value), float(mean)
 
@@ -112,7 +112,7 @@ def test_the_address_holds_the_setting_and_back_returns_to_the_one_before(browse
     default, address = shown(browser), browser.run("return location.hash")
     assert default != start
     browser.driver.back()
-    mean = "return document.querySelector('dl[role]').dataset.mean === arguments[0]"
+    mean = "return document.querySelector('.now').dataset.mean === arguments[0]"
     browser.until(mean, repr(start[2]))
     browser.driver.forward()
     browser.until(mean, repr(default[2]))

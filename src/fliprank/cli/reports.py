@@ -11,14 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fliprank.cli.interrupts import interruption
-from fliprank.errors import FliprankError
+from fliprank.cli.overwriting import check_output
+from fliprank.errors import FliprankError, UsageError
 
 if TYPE_CHECKING:
     from fliprank.report.page import Page
 
-__all__ = ["REPORT", "command_line", "write_report"]
+__all__ = ["REPORT", "check_report", "command_line", "write_report"]
 
 REPORT = "report.html"
+
+
+def check_report(path: Path, force: bool) -> None:
+    """Raise, before any work is done, if a report can't be written to this file."""
+    if path.suffix not in (".html", ".htm"):
+        raise UsageError(f"--report {path}: the name must end in .html")
+    check_output(path, force)
 
 
 def command_line() -> str:

@@ -77,7 +77,9 @@ def train_and_write(
     folds: dict[str, FoldResult] = {}
     notes: list[str] = []
     settings: dict[str, Any] = {name: value for name, value in options.items() if name not in UNTOLD}
+    first: Task | None = None
     for task in tasks:
+        first = first or task
         place, model = folder / task.name, model_for(task.train.rows)
         own = {"measure": select, **options}
         if isinstance(model, Cascade):
@@ -93,7 +95,7 @@ def train_and_write(
         if fit.interrupted:
             notes.append(_where_it_ended(list(folds)))
             break
-    result = Result(folds, settings, notes=tuple(notes), interrupted=fit.interrupted)
+    result = Result(folds, settings, notes=tuple(notes), interrupted=fit.interrupted, task=first)
     write_json(folder / "result.json", result.content())
     return result
 

@@ -7,8 +7,23 @@ style and scripts into one file, under a Content-Security-Policy that allows not
 
 from __future__ import annotations
 
+from fliprank.report.page.findings import findings_page
+from fliprank.report.page.fusing import fusing_page
+from fliprank.report.page.judging import evaluation_page
 from fliprank.report.page.render import render, write_page
 from fliprank.report.page.section import Documents, Page, Section
+from fliprank.report.page.training import training_page
 from fliprank.report.page.tuning import tuning_page
 
-__all__ = ["Documents", "Page", "Section", "render", "tuning_page", "write_page"]
+__all__ = [
+    "Documents",
+    "Page",
+    "Section",
+    "evaluation_page",
+    "findings_page",
+    "fusing_page",
+    "render",
+    "training_page",
+    "tuning_page",
+    "write_page",
+]

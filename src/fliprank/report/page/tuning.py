@@ -21,6 +21,7 @@ from fliprank.report.page.parameters import parameters_section, start_of
 from fliprank.report.page.queries import queries_section, query_values
 from fliprank.report.page.sample import sample_rows
 from fliprank.report.page.section import Documents, Page, Section
+from fliprank.report.page.surface import surface_section
 from fliprank.report.page.trail import trail_section
 from fliprank.report.page.verdict import verdict_section
 
@@ -53,13 +54,16 @@ def _sections(
 ) -> Iterator[Section]:
     assert result.verdict is not None
     yield verdict_section(result.verdict, result.proofs, result.adopted, _written(result, folder))
-    sample = sample_rows(task.train.rows, fit.model, start_of(fit.start, fit.model))
     start = start_of(fit.start, fit.model)
-    yield parameters_section(fit.model, start, result.ranges, sample, measure, task.train.texts)
+    sample = sample_rows(task.train.rows, fit.model, start)
+    parameters = parameters_section(fit.model, start, result.ranges, sample, measure, task.train.texts)
+    yield parameters
     if result.proofs:
         yield _queries(result, fit, task, measure, documents)
     if (explorer := _explorer(result, fit, task, measure, documents)) is not None:
         yield explorer
+    if (surface := surface_section(fit, parameters.data["paths"], sample, measure)) is not None:
+        yield surface
     if (trail := trail_section(fit)) is not None:
         yield trail
     if result.outlook is not None:

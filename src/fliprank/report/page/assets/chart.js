@@ -88,6 +88,7 @@ export function legend(entries) {
     const key = svg("svg", { width: 30, height: 12, "aria-hidden": "true" });
     if (kind === "band") key.append(svg("rect", { x: 0, y: 1, width: 30, height: 10, class: "band" }));
     else if (kind === "mark") key.append(svg("path", { d: markPath(series, 15, 6), class: `mark series-${series}` }));
+    else if (kind === "way") key.append(svg("path", { d: "M0 6H30", class: "way-under" }), svg("path", { d: "M0 6H30", class: "way" }));
     else if (kind === "rug") key.append(svg("path", { d: "M8 2V10M15 2V10M20 2V10", class: "rug" }));
     else key.append(svg("line", { x1: 0, x2: 30, y1: 6, y2: 6, class: `line series-${series}`, "stroke-dasharray": DASHES[series % 4] }));
     return el("li", {}, key, el("span", {}, name));

@@ -78,7 +78,8 @@ class Explorer {
       this.write(false);
       this.list();
     });
-    this.figures = el("dl", { class: "figures", role: "status" });
+    this.figures = el("dl", { class: "figures" });
+    this.mean = el("div", { class: "now", role: "status" }, this.figures);
     this.ranking = el("ol", { class: "ranking" });
     this.flips = el("ul", { class: "flips", "aria-live": "polite" });
     this.heading = el("h3", {});
@@ -87,7 +88,7 @@ class Explorer {
     return [
       el("div", { class: "controls" }, button("Default", "default"), button("Tuned", "tuned"),
         others.length > 0 && el("label", { for: "equally-good" }, "Equally good ", this.others)),
-      this.figures,
+      this.mean,
       el("div", { class: "explored" },
         el("div", { class: "sliders" }, el("h3", {}, "Parameters"), this.sliders.map((each) => each.node)),
         el("div", {}, this.heading, el("div", { class: "controls" }, el("label", { for: "explored-query" }, "Query ", this.choice)), this.ranking,
@@ -147,7 +148,7 @@ class Explorer {
     const { data, now, base } = this;
     const better = now.queries.filter((each, i) => data.sign * (each.value - base.default.queries[i].value) > 1e-12).length;
     const worse = now.queries.filter((each, i) => data.sign * (each.value - base.default.queries[i].value) < -1e-12).length;
-    this.figures.dataset.mean = String(now.mean);
+    this.mean.dataset.mean = String(now.mean);
     replace(this.figures, [[`${data.measure}, ${count(data.queries.length)} queries`, fixed(now.mean), ""], ["Against default", signed(now.mean - base.default.mean), way(data.sign * (now.mean - base.default.mean))],
       ["Against tuned", signed(now.mean - base.tuned.mean), way(data.sign * (now.mean - base.tuned.mean))], ["Better and worse than default", `${better} / ${worse}`, ""]]
       .map(([what, value, kind]) => el("div", {}, el("dt", {}, what), el("dd", {}, el("span", { class: kind }, value)))));

@@ -7,6 +7,10 @@ import { drawVerdict } from "./verdict.js";
 import { drawParameters } from "./parameters.js";
 import { drawQueries } from "./queries.js";
 import { drawExplorer } from "./explorer.js";
+import { drawFigures, drawComparisons, drawValues } from "./figures.js";
+import { drawStages } from "./stages.js";
+import { drawSurface } from "./surface.js";
+import { drawWeight } from "./weight.js";
 import { drawTrail } from "./trail.js";
 import { drawOutlook } from "./outlook.js";
 import { drawMeasured } from "./measured.js";
@@ -16,6 +20,12 @@ const DRAWN = {
   parameters: drawParameters,
   queries: drawQueries,
   explorer: drawExplorer,
+  figures: drawFigures,
+  comparisons: drawComparisons,
+  values: drawValues,
+  stages: drawStages,
+  surface: drawSurface,
+  weight: drawWeight,
   trail: drawTrail,
   outlook: drawOutlook,
   measured: drawMeasured,

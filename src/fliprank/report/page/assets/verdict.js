@@ -19,7 +19,7 @@ function interval(row, reach) {
     svg("circle", { cx: at(row.difference), cy: 13, r: 5, class: "dot" }));
 }
 
-function setTable(set, names) {
+export function setTable(set, names) {
   const reach = Math.max(1e-9, ...set.measures.flatMap((row) => row.interval.map(Math.abs)));
   const queries = set.measures.length ? set.measures[0].queries : 0;
   const rows = set.measures.map((row) => {
