@@ -73,7 +73,7 @@ def stages_section(
             for choice in cutoffs["frontier"]
         ]
         data["includes"] = cutoffs["cost_includes"]
-    return Section("stages", "What each stage gains, costs and loses", said, data)
+    return Section("stages", "Stages", said, data)
 
 
 def _sizes(choice: Mapping[str, Any]) -> str:

@@ -85,7 +85,7 @@ def _curve(fused: Fused) -> Section:
         f"Over all weights of {fused.model.lists[1]} from 0 to 1, {path.measure} of the training queries is highest, "
         f"{best.value:.4f}, between {best.low:.4g} and {best.high:.4g}; statistically as good: {good}."
     )
-    return Section("weight", "The whole curve of the weight", conclusion, data)
+    return Section("weight", "Curve of the weight", conclusion, data)
 
 
 def _baselines(fused: Fused) -> Section:

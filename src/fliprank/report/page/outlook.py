@@ -19,4 +19,4 @@ def outlook_section(found: Outlook, curve: LearningCurve | None) -> Section:
         "worth": found.worth,
         "repeats": 0 if curve is None else curve.repeats,
     }
-    return Section("outlook", "Would more judgements help?", found.sentence, data)
+    return Section("outlook", "More judgements?", found.sentence, data)

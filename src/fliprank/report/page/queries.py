@@ -71,7 +71,7 @@ def queries_section(
         "to_judge": [_to_judge(each, documents, told) for each in to_judge[:JUDGED]],
         "notes": [*lists.notes, *notes],
     }
-    return Section("queries", "Wins and losses by query", _conclusion(values, sign), data)
+    return Section("queries", "Wins and losses", _conclusion(values, sign), data)
 
 
 def _conclusion(values: Values, sign: float) -> str:

@@ -48,7 +48,7 @@ def surface_section(
         f"Between {order[0]} and {order[1]} {measure} varies by {spread:.4f}; on this grid it is best, {best[2]:.4f}, "
         f"at {order[0]} = {best[0]:.3g} and {order[1]} = {best[1]:.3g}."
     )
-    return Section("surface", "The two parameters that count most", conclusion, data)
+    return Section("surface", "Surface", conclusion, data)
 
 
 def _way(fit: Fit, names: list[str]) -> list[list[float | int | None]]:

@@ -31,7 +31,7 @@ def trail_section(fit: Fit) -> Section | None:
         "kept": fit.best.number,
         "stopped": fit.stopped,
     }
-    return Section("trail", "How the fit was found", _conclusion(fit), data)
+    return Section("trail", "The fit", _conclusion(fit), data)
 
 
 def _conclusion(fit: Fit) -> str:

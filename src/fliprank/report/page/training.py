@@ -107,9 +107,11 @@ def _values(fit: Fit, task: Task, measure: Measure) -> Section:
         [clipped(qid), clipped(shown.texts.get(qid, "")), None if value != value else value]
         for qid, value in zip(shown.rows.qids.tolist(), values, strict=True)
     ]
-    worst = 0.0 if measure.sign > 0 else max(values, default=0.0)
-    zero = sum(value == worst for value in values)
-    said = f"{zero:,} of {len(values):,} {QUERIES[part]} have a {measure} of {worst:g}: there is most to win."
+    known = [value for value in values if value == value]
+    ends = (min, max) if measure.sign > 0 else (max, min)
+    worst, best = (end(known, default=0.0) for end in ends)
+    said = f"{measure} of {len(values):,} {QUERIES[part]} goes from {worst:.4f} to {best:.4f}; "
+    said += f"{sum(value == worst for value in known):,} are at the lower end, where there is most to win."
     return Section(
         "values",
         "Query by query",

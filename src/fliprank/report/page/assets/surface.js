@@ -9,15 +9,21 @@ const TALL = 420;
 const EDGE = { left: 64, right: 110, top: 12, bottom: 44 };
 const STEPS = 7;
 
-// Light to dark in one hue: it can be told apart by everyone, and in print.
-function shade(part) {
-  return `tile-${Math.min(STEPS - 1, Math.floor(part * STEPS))}`;
+// Light to dark in one hue: it can be told apart by everyone, and in print. Each shade has as many points as any other:
+// most of a surface is flat, and even steps would show one shade there.
+function shades(values) {
+  const sorted = values.slice().sort((a, b) => a - b);
+  const ends = [];
+  for (let step = 1; step <= STEPS; step += 1) ends.push(sorted[Math.min(sorted.length - 1, Math.ceil((step * sorted.length) / STEPS) - 1)]);
+  return ends;
 }
 
 export function drawSurface(data) {
   const [xs, ys] = data.axes;
   const every = data.values.flat().filter((value) => value !== null);
   const [low, high] = [Math.min(...every), Math.max(...every)];
+  const ends = shades(every);
+  const shade = (value) => `tile-${ends.findIndex((end) => value <= end)}`;
   const titled = freshId("surface");
   const across = (x) => EDGE.left + ((x - xs[0]) / (xs.at(-1) - xs[0] || 1)) * (WIDE - EDGE.left - EDGE.right);
   const up = (y) => TALL - EDGE.bottom - ((y - ys[0]) / (ys.at(-1) - ys[0] || 1)) * (TALL - EDGE.top - EDGE.bottom);
@@ -33,7 +39,7 @@ export function drawSurface(data) {
     const top = Math.max(up(y) - each / 2, EDGE.top);
     const right = Math.min(across(x) + wide / 2, WIDE - EDGE.right);
     const bottom = Math.min(up(y) + each / 2, TALL - EDGE.bottom);
-    drawing.append(svg("rect", { x: left.toFixed(1), y: top.toFixed(1), width: (right - left + 0.4).toFixed(1), height: (bottom - top + 0.4).toFixed(1), class: shade((value - low) / (high - low || 1)) }));
+    drawing.append(svg("rect", { x: left.toFixed(1), y: top.toFixed(1), width: (right - left + 0.4).toFixed(1), height: (bottom - top + 0.4).toFixed(1), class: shade(value) }));
   }));
   for (const tick of ticks(xs[0], xs.at(-1), 6)) drawing.append(svg("text", { x: across(tick), y: TALL - EDGE.bottom + 18, "text-anchor": "middle" }, significant(tick)));
   for (const tick of ticks(ys[0], ys.at(-1), 5)) drawing.append(svg("text", { x: EDGE.left - 7, y: up(tick) + 4, "text-anchor": "end" }, significant(tick)));
@@ -50,12 +56,12 @@ export function drawSurface(data) {
   for (let step = 0; step < STEPS; step += 1) {
     const y = TALL - EDGE.bottom - ((step + 1) * (TALL - EDGE.top - EDGE.bottom)) / STEPS;
     drawing.append(svg("rect", { x: WIDE - EDGE.right + 22, y, width: 18, height: (TALL - EDGE.top - EDGE.bottom) / STEPS, class: `tile-${step}` }));
-    drawing.append(svg("text", { x: WIDE - EDGE.right + 46, y: y + 10 }, fixed(low + ((step + 1) * (high - low)) / STEPS, 3)));
+    drawing.append(svg("text", { x: WIDE - EDGE.right + 46, y: y + 10 }, fixed(ends[step], 4)));
   }
   const entries = [{ name: "tuned", kind: "mark", series: 0 }, { name: "default", kind: "mark", series: 1 }];
   if (inside.length > 1) entries.push({ name: "the way of the fit", kind: "way", series: 1 });
   return [
     el("figure", {}, el("figcaption", {}, visible(title)), drawing, legend(entries)),
-    el("p", { class: "note" }, `On ${visible(data.on)}; all other parameters as tuned. The scale at the right gives the upper end of each shade.`),
+    el("p", { class: "note" }, `On ${visible(data.on)}; all other parameters as tuned. The scale at the right gives the highest value of each shade; each shade covers as many points as any other.`),
   ];
 }
