@@ -11,6 +11,7 @@ where documents, parts (terms in fields, features) and parameters are numbers in
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ from fliprank.report.page.section import Documents, Section, clipped, short
 
 __all__ = ["queries_section", "query_values"]
 
-MOST_LISTS = 2000
-"""Queries whose lists are kept: those whose measure changed most."""
+MOST_LISTS, EXPLAINED = 2000, 400
+"""Queries whose lists are kept, and those of which it is told what caused each flip: the ones that changed most."""
 REASONS, FLIPS, JUDGED = 2, 10, 20
 """Reasons per document, flips per query and documents to judge that are kept."""
 
@@ -69,7 +70,7 @@ def queries_section(
         "parameters": writer.parameters,
         "top": lists.top,
         "to_judge": [_to_judge(each, documents, told) for each in to_judge[:JUDGED]],
-        "notes": [*lists.notes, *notes],
+        "notes": [*lists.notes, *writer.notes, *notes],
     }
     return Section("queries", "Wins and losses", _conclusion(values, sign), data)
 
@@ -99,23 +100,27 @@ class _Writer:
         self.parts = dict[str, int]()
         self.parameters = list[str]()
         self.records = list[dict[str, Any]]()
+        self.notes = list[str]()
 
     def write(self, lists: Diff) -> dict[str, int]:
         """All queries of `lists` (of many, those that gained and lost most); the number of each one's record."""
-        order = lists.order.tolist()
-        half = MOST_LISTS // 2
-        chosen = order if len(order) <= MOST_LISTS else [*order[:half], *order[-half:]]
-        details = lists.details
+        order, details = lists.order.tolist(), lists.details
+        first = _ends(order, EXPLAINED)
+        taken = set(first)
+        others = [q for q in _ends(order, MOST_LISTS) if q not in taken]
         back = dict[str, SetBack]()
         if details.explainer is not None:
             self.parameters = list(details.explainer.after.params.free_names)
-            shown = {details.runs.qids[q]: details.shown(q) for q in chosen}
+            shown = {details.runs.qids[q]: details.shown(q) for q in first}
             back = set_back(details.explainer, {qid: names for qid, names in shown.items() if names})
         found = dict[str, int]()
-        for start in range(0, len(chosen), 256):
-            for query in details.queries(chosen[start : start + 256]):
-                found[query.qid] = len(self.records)
-                self.records.append(self._query(query, back.get(query.qid)))
+        for known, some in ((details, first), (replace(details, explainer=None), others)):
+            for start in range(0, len(some), 256):
+                for query in known.queries(some[start : start + 256]):
+                    found[query.qid] = len(self.records)
+                    self.records.append(self._query(query, back.get(query.qid)))
+        if details.explainer is not None and others:
+            self.notes.append(f"What caused each flip is told of the {len(first):,} queries that changed most.")
         return found
 
     def _query(self, query: QueryDiff, back: SetBack | None) -> dict[str, Any]:
@@ -141,6 +146,11 @@ class _Writer:
 
     def _part(self, part: object | None) -> int | None:
         return None if part is None else self.parts.setdefault(clipped(str(part)), len(self.parts))
+
+
+def _ends(order: list[int], most: int) -> list[int]:
+    """All of them, or as many from either end: the ones that gained and lost most."""
+    return order if len(order) <= most else [*order[: most // 2], *order[len(order) - most // 2 :]]
 
 
 def _spreads(documents: Sequence[Moved]) -> tuple[float, float]:

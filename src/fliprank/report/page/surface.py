@@ -16,7 +16,7 @@ from fliprank.report.page.section import Section, short
 
 __all__ = ["surface_section"]
 
-POINTS, MOST_ROWS, STEPS = 21, 3000, 200
+POINTS, MOST_ROWS, STEPS = 17, 3000, 200
 """Values of each parameter; rows that a surface is computed on; steps of the way that are drawn."""
 
 
