@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from chromium import DESKTOP, Browser, chromium
-from pages import hostile_page, large_page
+from pages import hostile_page, large_page, other_pages
 
 
 @pytest.fixture(scope="session")
@@ -40,3 +40,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return large_page(tmp_path_factory.mktemp("large"))
+
+
+@pytest.fixture(scope="session")
+def others(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return other_pages(tmp_path_factory.mktemp("others"))

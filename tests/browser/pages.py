@@ -13,12 +13,20 @@ import numpy as np
 import fliprank as fr
 from fliprank.data.ids import Ids
 from fliprank.data.term_statistics import TermStatistics
-from fliprank.experiment.jobs import tune_and_write
+from fliprank.experiment.fusing import write_fused
+from fliprank.experiment.jobs import train_and_write, tune_and_write
 from fliprank.experiment.task import Queries, Task
 from fliprank.models import BM25F
-from fliprank.report.page import tuning_page, write_page
+from fliprank.report.page import (
+    evaluation_page,
+    findings_page,
+    fusing_page,
+    training_page,
+    tuning_page,
+    write_page,
+)
 
-__all__ = ["TEXTS", "hostile_page", "large_page"]
+__all__ = ["TEXTS", "hostile_page", "large_page", "other_pages"]
 
 TEXTS = [
     "</script><script>window.hacked = 1</script>",
@@ -84,3 +92,36 @@ def large_page(folder: Path, queries: int = 2000, size: int = 100) -> Path:
     task = Task(Queries(rows, texts))
     result = tune_and_write(BM25F(), task, folder, lambda _: nullcontext(None), **how)
     return write_page(folder / "report.html", tuning_page(result, "tuned", "fliprank tune"))
+
+
+def other_pages(folder: Path) -> dict[str, Path]:
+    """Small reports of a fusion, a training, a cascade, an evaluation and a paper."""
+    rng = np.random.default_rng(0)
+    labels = {f"q{q}": {f"d{i}": int(label) for i, label in enumerate(rng.integers(0, 3, 12))} for q in range(20)}
+    lists = {
+        name: {qid: {d: label + rng.normal(0, noise) for d, label in own.items()} for qid, own in labels.items()}
+        for name, noise in (("text", 1.5), ("dense", 1.0))
+    }
+    fused = fr.fuse(lists, labels, measure="nDCG@5", folds=2)
+    table = rng.normal(size=(240, 3))
+    relevant = (table[:, 0] - table[:, 1] > 0.5).astype(float)
+    rows = fr.Candidates.of(relevant, group=[12] * 20, features=table)
+    task = Task(Queries(rows.select(range(12))), Queries(rows.select(range(12, 20))))
+    how = {"measure": "nDCG@5", "objective": "ranknet", "restarts": 1, "epochs": 5, "method": "adam"}
+    models = {"training": fr.Linear(), "cascade": fr.Cascade([fr.Linear(), fr.Linear()], sizes=[12, 4])}
+    qrels, runs = fr.Qrels.of(labels), {name: fr.Run.of(own) for name, own in lists.items()}
+    judged = fr.evaluate(qrels, runs, ["nDCG@5", "AP"])
+    finding = {
+        "paper": "someone2001", "part": "table1", "title": "A table", "claim": "It rises.", "found": "It rose.",
+        "verdict": "holds", "columns": ["size", "value"], "rows": [[10, 0.25], [20, 0.5]], "notes": [],
+        "command": "fliprank reproduce someone2001",
+    }  # fmt: skip
+    pages = {
+        "fusion": fusing_page(fused, write_fused(folder / "fused", fused), "fused", "fliprank fuse"),
+        "evaluation": evaluation_page(judged, judged.compare(), qrels, runs, command="fliprank evaluate"),
+        "papers": findings_page([finding]),
+    }
+    for name, model in models.items():
+        made = train_and_write(lambda _, m=model: m, [task], folder / name, lambda _: nullcontext(None), **how)
+        pages[name] = training_page(made, name, "fliprank train")
+    return {name: write_page(folder / f"{name}.html", page) for name, page in pages.items()}

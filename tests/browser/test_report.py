@@ -163,17 +163,44 @@ def test_the_policy_forbids_what_the_page_does_not_need(browser: Browser, demo: 
     assert browser.run("const i = document.querySelector('img'); return i.complete && i.naturalWidth === 0")
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("size", [(1280, 900), PHONE])
-def test_axe_finds_nothing_serious(browser: Browser, demo: Path, size: tuple[int, int], dark: bool) -> None:
-    browser.screen(size, dark)
-    browser.show(demo / "report.html", "#query=1")
+def serious(browser: Browser) -> list[Any]:
+    """What axe-core finds that keeps people from using the page that is open."""
     browser.run(AXE.read_text())
     found = browser.driver.execute_async_script(  # type: ignore[no-untyped-call]
         "const done = arguments[0]; axe.run(document).then((r) => done(r.violations.map((v) =>"
         " [v.impact, v.id, v.help, v.nodes.slice(0, 3).map((n) => n.html + ' ' + n.failureSummary)])))"
     )
-    assert [each for each in found if each[0] in ("serious", "critical", "moderate")] == []
+    return [each for each in found if each[0] in ("serious", "critical", "moderate")]
+
+
+def test_the_pages_of_all_commands_are_quiet_usable_and_fit_a_phone(browser: Browser, others: dict[str, Path]) -> None:
+    for name, path in others.items():
+        browser.screen(PHONE)
+        browser.show(path)
+        assert browser.run("return document.documentElement.scrollWidth") <= PHONE[0], name
+        figures = browser.run(
+            "return [...document.querySelectorAll('figure')].map((f) => f.querySelectorAll('.legend li').length)"
+        )
+        assert all(figures), name
+        assert serious(browser) == [], name
+        check_quiet(browser, path)
+
+
+def test_on_paper_a_table_has_its_rows(browser: Browser, demo: Path) -> None:
+    browser.show(demo / "report.html")
+    queries = len(result_of(demo)["proof"]["test"]["by_query"])
+    browser.run("window.dispatchEvent(new Event('beforeprint'))")
+    assert browser.run(ROWS) == queries
+    browser.run("window.dispatchEvent(new Event('afterprint'))")
+    assert browser.run(ROWS) < queries
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("size", [(1280, 900), PHONE])
+def test_axe_finds_nothing_serious(browser: Browser, demo: Path, size: tuple[int, int], dark: bool) -> None:
+    browser.screen(size, dark)
+    browser.show(demo / "report.html", "#query=1")
+    assert serious(browser) == []
 
 
 def test_headings_are_in_order_and_the_page_fits_a_phone(browser: Browser, demo: Path) -> None:

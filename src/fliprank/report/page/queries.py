@@ -24,7 +24,7 @@ from fliprank.report.page.section import Documents, Section, clipped, short
 
 __all__ = ["queries_section", "query_values"]
 
-MOST_LISTS, EXPLAINED = 2000, 400
+MOST_LISTS, EXPLAINED = 1000, 300
 """Queries whose lists are kept, and those of which it is told what caused each flip: the ones that changed most."""
 REASONS, FLIPS, JUDGED = 2, 10, 20
 """Reasons per document, flips per query and documents to judge that are kept."""

@@ -6,6 +6,7 @@ import { count } from "./format.js";
 
 const ROW = 38;
 const MORE = 12;
+const PRINTED = 500;
 
 export function plainTable(caption, heads, rows, { numeric = [] } = {}) {
   const kind = (i) => (numeric.includes(i) ? "number" : null);
@@ -38,6 +39,9 @@ export class LongTable {
     this.node = el("div", {}, this.said, this.frame);
     this.from = -1;
     this.order();
+    // On paper nobody scrolls: the first rows are all drawn.
+    window.addEventListener("beforeprint", () => this.fill(0, Math.min(this.shown.length, PRINTED)));
+    window.addEventListener("afterprint", () => { this.from = -1; this.draw(); });
   }
 
   sort(column) {
@@ -81,7 +85,11 @@ export class LongTable {
     const from = first - (first % 4);
     const high = this.frame.clientHeight || 480;
     const to = Math.min(this.shown.length, from + Math.ceil(high / ROW) + 2 * MORE);
-    if (from === this.from && to === this.to) return;
+    if (from !== this.from || to !== this.to) this.fill(from, to);
+  }
+
+  // Draw these rows, and room for the others.
+  fill(from, to) {
     this.from = from;
     this.to = to;
     const space = (rows) => {
