@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test test-long test-engines lint bench fuzz papers clean
+.PHONY: demo test test-long test-engines test-browser pictures lint bench fuzz papers clean
 
 demo: .venv/core
 	$(BIN)/fliprank demo
@@ -18,6 +18,14 @@ test-long: .venv/test .venv/lucene .venv/node
 # Against the engines and frameworks themselves, some hundred megabytes of them.
 test-engines: .venv/test .venv/engines .venv/lucene .venv/lucene9 .venv/postgresql
 	$(BIN)/pytest tests/engines
+
+# Reports in a real browser: Chromium and its driver from Debian, axe-core from npm.
+test-browser: .venv/test .venv/browser .venv/axe
+	$(BIN)/pytest tests/browser
+
+# The screenshots of docs/report.md and README.md.
+pictures: .venv/test .venv/browser
+	$(BIN)/python tests/browser/take_pictures.py
 
 lint: .venv/lint
 	$(BIN)/ruff check .
@@ -47,10 +55,11 @@ clean:
 .venv/core: INSTALL = -e .
 .venv/test: INSTALL = -e '.[test]'
 .venv/engines: INSTALL = -e '.[engines]'
+.venv/selenium: INSTALL = -e '.[browser]'
 .venv/lint: INSTALL = -e '.[lint]'
 .venv/papers: INSTALL = -e '.[report,gbm]'
 .venv/bench: INSTALL = -e '.[test,peers,torch]'
-.venv/core .venv/test .venv/engines .venv/lint .venv/bench .venv/papers: pyproject.toml | $(BIN)/python
+.venv/core .venv/test .venv/engines .venv/selenium .venv/lint .venv/bench .venv/papers: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet --disable-pip-version-check $(INSTALL)
 	@touch $@
 
@@ -89,3 +98,14 @@ NPM := npm install --silent --no-audit --no-fund minisearch@7 lunr@2 @orama/oram
 	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
 		$(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends postgresql; } >/dev/null
 	@touch $@
+
+# Chromium and what drives it: Debian's packages, where there are none.
+.venv/browser: .venv/selenium | $(BIN)/python
+	@{ command -v chromium && command -v chromedriver; } >/dev/null || { $(SUDO) apt-get update -qq && \
+		$(SUDO) apt-get install -y -qq --no-install-recommends chromium chromium-driver fonts-dejavu-core; } >/dev/null
+	@touch $@
+
+# axe-core, which looks for what keeps people from using a page.
+.venv/axe: | $(BIN)/python
+	@mkdir -p $@.new && cd $@.new && { command -v npm >/dev/null || { $(NODE); } >/dev/null; } && \
+		echo '{"private": true}' >package.json && npm install --silent --no-audit --no-fund axe-core@4 && mv ../axe.new ../axe

@@ -357,9 +357,19 @@ def test_ctrl_c_is_told_and_the_index_is_kept(tmp_path: Path) -> None:
 
 
 def test_the_demo_shows_that_tuning_helps_on_held_out_queries(tmp_path: Path) -> None:
-    done = fliprank_does("demo", "--out", tmp_path / "demo")
+    opened = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" >{shlex.quote(str(opened))}\n')
+    browser.chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch:  # the browser of whoever runs it, which notes what it is to show
+        patch.setenv("BROWSER", f"{browser} %s")
+        done = fliprank_does("demo", "--out", tmp_path / "demo", "--open")
     assert done.returncode == 0, done.stderr
     assert "Marlpost" in done.stdout
+    report = tmp_path / "demo" / "report.html"
+    assert done.stdout.splitlines()[-1] == f"written: {report}"
+    assert opened.read_text().strip() == report.as_uri()
+    assert report.stat().st_size < 3_000_000
     told = json.loads((tmp_path / "demo" / "result.json").read_text())
     assert told["proof"]["test"]["queries"] == 56
     assert told["proof"]["test"]["difference"] > 0

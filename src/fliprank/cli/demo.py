@@ -9,17 +9,18 @@ import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.outputs import out_folder
-from fliprank.cli.tune import keep_what_is_tuned, show_result
+from fliprank.cli.tune import keep_what_is_tuned, show_result, write_tuning_report
 
 __all__ = ["demo"]
 
 
 @app.command(
-    epilog="Example:\n\n  fliprank demo --out fliprank-demo",
+    epilog="Example:\n\n  fliprank demo --out fliprank-demo\n\nAfterwards: OUT/report.html, to look at in a browser.",
     short_help="Tune BM25F on the collection that ships with fliprank.",
 )
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for model, figures, runs and index.")] = Path("fliprank-demo"),
+    open_: Annotated[bool, typer.Option("--open", help="Show the report in the browser.")] = False,
 ) -> None:
     """Tune BM25F on the collection that ships with fliprank: the help centre of a product that does not exist."""
     from fliprank import console
@@ -45,3 +46,8 @@ def demo(
     result = tune_and_write(BM25F(), task, folder, console.fit_progress, measure=DEFAULT_MEASURE)
     show_result(result)
     console.written(folder / "result.json", "; the same for your own documents: fliprank tune --help")
+    report = write_tuning_report(result, folder)
+    if open_ and report is not None:
+        import webbrowser
+
+        webbrowser.open(report.resolve().as_uri())

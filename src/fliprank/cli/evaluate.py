@@ -12,12 +12,15 @@ import typer
 from fliprank.cli.app import app
 from fliprank.cli.cluster_options import ClusterOptions
 from fliprank.cli.options import with_options
+from fliprank.cli.overwriting import Force
+from fliprank.cli.reports import check_report
 from fliprank.defaults import REPORTED_MEASURES
 from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
     from fliprank.experiment.evaluation import Evaluation
     from fliprank.experiment.significance import Comparison
+    from fliprank.report.page import Page
 
 __all__ = ["evaluate", "show_evaluation"]
 
@@ -51,6 +54,8 @@ Examples:
   fliprank evaluate qrels.txt bm25.run tuned.run -m nDCG@10 -m "AP(rel=2)"
 
   fliprank evaluate qrels.txt bm25.run -m P@5 -q --csv > by-query.csv
+
+  fliprank evaluate qrels.txt bm25.run tuned.run --report compared.html
 
   fliprank evaluate qrels.txt bm25.run -m AP --ties average
 
@@ -89,12 +94,18 @@ def evaluate(
     ] = 100_000,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Confidence of the intervals.")] = 0.95,
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a page to look at in a browser.")
+    ] = None,
+    force: Force = False,
 ) -> None:
     """Judge one or more rankings; compare the others with the first."""
     from fliprank import console
 
     if console.output.json and as_csv:
         raise UsageError("choose one of --json and --csv")
+    if report is not None:
+        check_report(report, force)
     from fliprank.experiment import evaluation
 
     given: Any = {} if not live.asked else {live.name: live.run(engine, queries, depth)}
@@ -115,6 +126,30 @@ def evaluate(
         if per_query:
             console.answer(console.query_table(result))
         show_evaluation(result, comparisons, confidence, explain)
+    if report is not None:
+        _write_report(report, result, comparisons, qrels, given)
+
+
+def _write_report(path: Path, result: Evaluation, comparisons: list[Comparison], qrels: Path, given: Any) -> None:
+    """A page with the comparisons, and with the rankings of every query where documents have names."""
+    from fliprank.cli.reports import command_line, write_report
+
+    def page() -> Page:
+        from fliprank.data.trec import Qrels, Run, read_run
+        from fliprank.experiment.evaluation import read_judgements
+        from fliprank.report.page import evaluation_page
+
+        judged = read_judgements(qrels)
+        if not isinstance(judged, Qrels):
+            return evaluation_page(result, comparisons, command=command_line())
+        files = given.values() if isinstance(given, dict) else given
+        runs = {
+            name: each if isinstance(each, Run) else read_run(each)
+            for name, each in zip(result.values, files, strict=True)
+        }
+        return evaluation_page(result, comparisons, judged, runs, judged.texts, command_line())
+
+    write_report(path, page)
 
 
 def show_evaluation(result: Evaluation, comparisons: list[Comparison], confidence: float, explain: bool) -> None:

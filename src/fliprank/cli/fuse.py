@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from fliprank.experiment.fusing import Fused
     from fliprank.experiment.results import Result
+    from fliprank.report.page import Page
 
 __all__ = ["fuse", "named_lists"]
 
@@ -37,7 +38,8 @@ Examples:
 
 Lists are TREC runs, tables (CSV, TSV, Parquet: query, docid, score) or JSON responses of an engine; see docs/files.md.
 
-Afterwards: OUT/settings.txt (to paste), OUT/fused.run, OUT/queries.csv (each query before and after),
+Afterwards: OUT/settings.txt (to paste), OUT/report.html (to look at together), OUT/fused.run, OUT/queries.csv (each
+query before and after),
 OUT/moved.csv (documents that moved, and their ranks in each list), OUT/to-judge.csv (what to judge next),
 OUT/result.json (figures), OUT/model (the tuned fusion where it is proven better, else the best of what there was),
 OUT/weight.csv and weight.svg (the measure over the weight of the second of two lists), OUT/weights.csv (of each
@@ -110,6 +112,18 @@ def fuse(
     console.result(**result.content(), **found.content())
     console.show(*_tables(found, result), *_draw(found, folder))
     console.written(folder / "result.json")
+    _write_report(found, result, folder)
+
+
+def _write_report(found: Fused, result: Result, folder: Path) -> None:
+    from fliprank.cli.reports import REPORT, command_line, write_report
+
+    def page() -> Page:
+        from fliprank.report.page import fusing_page
+
+        return fusing_page(found, result, str(folder), command_line())
+
+    write_report(folder / REPORT, page)
 
 
 def named_lists(given: list[str]) -> dict[str, Any]:

@@ -37,13 +37,14 @@ class Interruption:
     heard: int = 0
     kept: Callable[[], str] = lambda: "nothing was written"
     command: str = "fliprank"
+    given: str = "fliprank"
     end: Callable[[], None] = lambda: None
     """Says what is kept, where the process is ended from another thread."""
 
     def begin(self, arguments: list[str]) -> None:
         """A command starts."""
         self.happened, self.kept = False, lambda: "nothing was written"
-        self.command = shlex.join(["fliprank", *arguments])
+        self.given = self.command = shlex.join(["fliprank", *arguments])
 
     def keep(self, kept: Callable[[], str], resume: str = "") -> None:
         """From now on `kept` says what is kept; the same command with `resume` goes on from there."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from fliprank.papers.part import Part
+    from fliprank.report.page import Page
 
 __all__ = ["reproduce"]
 
@@ -32,7 +33,7 @@ Examples:
   fliprank reproduce all --out papers --data-folder collections --pages docs/papers
 
 Each part is a folder OUT/PAPER/PART: table.md, table.csv, figure.svg, figure.png, finding.json, README.md. A part that
-was computed before on the same data is not computed again, so a run that was ended goes on.
+was computed before on the same data is not computed again, so a run that was ended goes on. OUT/report.html shows all.
 """
 
 
@@ -87,10 +88,27 @@ def reproduce(
                 raise
             missing.append(each)
             console.show(f"{each.paper} {each.name}: not computed: {error}")
+    if findings:
+        _write_report(out, wanted)
     for page in write_pages(out, pages) if pages is not None else []:
         console.written(page)
     if missing:
         raise InputError(f"{len(missing)} of {len(wanted)} parts were not computed: see above")
+
+
+def _write_report(out: Path, parts: list[Part]) -> None:
+    """One page of all parts that there are in OUT, of those that were asked for."""
+    from fliprank.cli.reports import REPORT, command_line, write_report
+
+    def page() -> Page:
+        from fliprank.papers.run import part_folder
+        from fliprank.papers.write import read_finding
+        from fliprank.report.page import findings_page
+
+        known = (read_finding(part_folder(out, part)) for part in parts)
+        return findings_page([each for each in known if each is not None], command_line())
+
+    write_report(out / REPORT, page)
 
 
 def _run(

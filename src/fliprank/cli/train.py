@@ -15,6 +15,8 @@ from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
     from fliprank.experiment.cutoffs import CutoffOptions
+    from fliprank.experiment.results import Result
+    from fliprank.report.page import Page
 
 __all__ = ["train"]
 
@@ -122,6 +124,19 @@ def train(
     console.result(**result.content())
     console.show(*training_tables(result), *result.notes)
     console.written(folder / "result.json")
+    if not result.interrupted:
+        _write_report(result, folder)
+
+
+def _write_report(result: Result, folder: Path) -> None:
+    from fliprank.cli.reports import REPORT, command_line, write_report
+
+    def page() -> Page:
+        from fliprank.report.page import training_page
+
+        return training_page(result, str(folder), command_line())
+
+    write_report(folder / REPORT, page)
 
 
 def _keep_checkpoints(folder: Path) -> None:

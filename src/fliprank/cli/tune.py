@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from fliprank.experiment.results import Result
     from fliprank.experiment.task import Task
     from fliprank.models import EngineText, Model
+    from fliprank.report.page import Page
 
-__all__ = ["keep_what_is_tuned", "show_result", "tune"]
+__all__ = ["keep_what_is_tuned", "show_result", "tune", "write_tuning_report"]
 
 TUNE_EXAMPLES = """
 Examples:
@@ -61,9 +62,9 @@ Parameters may also be arranged in a TOML file (--parameters FILE):
   fix = { k = 1.2 }
   share = { b = ["title.b", "body.b"] }
 
-Afterwards: OUT/result.json (figures), OUT/model (for `fliprank rank`: the tuned function where it is proven better,
-else the defaults), OUT/tuned.run (for `fliprank evaluate`); with --engine, OUT/export (the settings to paste, for
-`fliprank verify`); of a hybrid OUT/settings.txt (its fusion, to paste).
+Afterwards: OUT/report.html (to look at together), OUT/result.json (figures), OUT/model (for `fliprank rank`: the tuned
+function where it is proven better, else the defaults), OUT/tuned.run (for `fliprank evaluate`); with --engine,
+OUT/export (the settings to paste, for `fliprank verify`); of a hybrid OUT/settings.txt (its fusion, to paste).
 """
 
 
@@ -144,6 +145,22 @@ def tune(
 
         console.written(export_model(folder, str(lists.engine), folder / "export") / "README.md")
     console.written(folder / "result.json")
+    write_tuning_report(result, folder)
+
+
+def write_tuning_report(result: Result, folder: Path) -> Path | None:
+    """The page of a tuning; none of one that was interrupted."""
+    from fliprank.cli.reports import REPORT, command_line, write_report
+
+    if result.interrupted:
+        return None
+
+    def page() -> Page:
+        from fliprank.report.page import tuning_page
+
+        return tuning_page(result, str(folder), command_line())
+
+    return write_report(folder / REPORT, page)
 
 
 def _task_of_cluster(

@@ -98,9 +98,13 @@ class Ids:
 
     def tolist(self) -> list[str]:
         """As Python strings."""
-        data = self.buffer.tobytes()
-        ends = (self.start + self.length).tolist()
-        return [data[s:e].decode(errors="replace") for s, e in zip(self.start.tolist(), ends, strict=True)]
+        if not len(self.start):
+            return []
+        ends = self.start + self.length
+        first = int(self.start.min())  # few ids of a large buffer: only the bytes around them are copied
+        data = self.buffer[first : int(ends.max())].tobytes()
+        spans = zip((self.start - first).tolist(), (ends - first).tolist(), strict=True)
+        return [data[s:e].decode(errors="replace") for s, e in spans]
 
     def take(self, indices: ArrayLike) -> Ids:
         """Those at `indices`; they share this buffer."""

@@ -3,6 +3,7 @@
 OUT/model/         the model: of a tuning, what the verdict says (the tuned function or the defaults)
 OUT/tuned-model/   of a tuning, the tuned function, whatever the verdict
 OUT/result.json    figures, settings, what was tried (see `results.py`)
+OUT/report.html    the same for people, to open in a browser (see `report/page/`)
 OUT/trail.csv      every epoch of the fit, with its parameters where there are at most 1,000
 OUT/*.run          rankings, where documents have names
 OUT/checkpoint/    where `--resume` goes on from
@@ -30,6 +31,7 @@ __all__ = ["check_folder", "json_text", "retire_result", "write_fit", "write_jso
 
 OURS = (
     "result.json",
+    "report.html",
     "model",
     "tuned-model",
     "trail.csv",
@@ -73,11 +75,12 @@ def _is_result(path: Path) -> bool:
 
 
 def retire_result(folder: Path) -> None:
-    """Remove the figures of an earlier run, before the model that they are about is replaced.
+    """Remove the figures and the report of an earlier run, before the model that they are about is replaced.
 
     A run that is killed then leaves a model without figures, never a model beside the figures of another.
     """
-    (folder / "result.json").unlink(missing_ok=True)
+    for name in ("result.json", "report.html"):
+        (folder / name).unlink(missing_ok=True)
 
 
 def write_fit(folder: Path, fit: Fit, name: str = "model") -> None:

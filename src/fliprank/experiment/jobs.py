@@ -16,6 +16,7 @@ from fliprank import __version__
 from fliprank.data.candidates import Candidates
 from fliprank.data.trec import write_run
 from fliprank.experiment.cascade_analysis import AfterStage, after_stages
+from fliprank.experiment.curve_results import LearningCurve
 from fliprank.experiment.cutoffs import CutoffOptions, refit_with_cutoffs
 from fliprank.experiment.fit_folder import retire_result, write_fit, write_json
 from fliprank.experiment.learning_curve import HELD_OUT, Ranker, learning_curve
@@ -76,7 +77,9 @@ def train_and_write(
     folds: dict[str, FoldResult] = {}
     notes: list[str] = []
     settings: dict[str, Any] = {name: value for name, value in options.items() if name not in UNTOLD}
+    first: Task | None = None
     for task in tasks:
+        first = first or task
         place, model = folder / task.name, model_for(task.train.rows)
         own = {"measure": select, **options}
         if isinstance(model, Cascade):
@@ -92,7 +95,7 @@ def train_and_write(
         if fit.interrupted:
             notes.append(_where_it_ended(list(folds)))
             break
-    result = Result(folds, settings, notes=tuple(notes), interrupted=fit.interrupted)
+    result = Result(folds, settings, notes=tuple(notes), interrupted=fit.interrupted, task=first)
     write_json(folder / "result.json", result.content())
     return result
 
@@ -201,14 +204,15 @@ def tune_and_write(
     held = None if task.test is None else task.test.rows
     verdict = decide(proofs, references(fit, task.train.rows, held, select))
     result = Result({"": FoldResult(fit, figures)}, settings, proofs, verdict, verdict.adopted(adopt))
-    result = replace(result, new_documents=rounds, notes=task.notes, texts=shown.texts)
+    result = replace(result, new_documents=rounds, notes=task.notes, texts=shown.texts, task=task, runs=runs)
     (fit.model if result.adopted else fit.start).save(folder / "model")
     write_json(folder / "result.json", result.content())
     try:
         result = replace(result, moves=moves_of_tuning(task, fit, runs, proofs, select))
         result = replace(result, ranges=fit.ranges())
         if curve:
-            result = replace(result, outlook=_outlook(fit, **options))
+            outlook, points = _outlook(fit, **options)
+            result = replace(result, outlook=outlook, curve=points)
     except KeyboardInterrupt:
         notes = (*result.notes, "interrupted: some figures are missing")
         result = replace(result, notes=notes, interrupted=True)
@@ -256,18 +260,19 @@ def _middle(recipes: Recipes) -> Trial:
 
 def _outlook(
     fit: Fit, *, measure: Measure, recipes: Recipes, parameters: ParameterSettings | None = None, **options: Any
-) -> Outlook:
-    """Whether more judged queries would help: a learning curve of one recipe over the training queries."""
+) -> tuple[Outlook, LearningCurve | None]:
+    """Whether more judged queries would help, by a learning curve of one recipe over the training queries."""
     assert fit.rows is not None
     few = RowPool.of(fit.model, fit.rows, measure).for_gradients
     most = few.queries - -(-few.queries // HELD_OUT)
     sizes = sorted({round(most * share) for share in CURVE if most * share >= SMALLEST_SET})
     if not sizes:
-        return Outlook("too few", f"Too few queries to tell what more judgements would bring: {few.queries}.")
+        return Outlook("too few", f"Too few queries to tell what more judgements would bring: {few.queries}."), None
     start = fit.model.at(fit.model.params.at(fit.model.params.default))
     own = {"recipes": [_middle(recipes)], "folds": None, "parameters": parameters}
     ranker = Ranker(start, "tune", options=own)
-    return learning_curve({"tuned": ranker}, few, sizes, measure=measure, seed=options.get("seed", 0)).outlook()
+    found = learning_curve({"tuned": ranker}, few, sizes, measure=measure, seed=options.get("seed", 0))
+    return found.outlook(), found
 
 
 def _proofs(task: Task, fit: Fit, runs: dict[str, Any], measures: list[str]) -> dict[str, Proof]:

@@ -17,10 +17,13 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from fliprank.data.trec import Run
 from fliprank.experiment.cascade_analysis import AfterStage
+from fliprank.experiment.curve_results import LearningCurve
 from fliprank.experiment.evaluation import Evaluation, evaluate
 from fliprank.experiment.saturation import Outlook
 from fliprank.experiment.significance import Comparison
+from fliprank.experiment.task import Task
 from fliprank.experiment.tuning_moves import TuningMoves
 from fliprank.experiment.verdict import SURE, Verdict
 from fliprank.optimize.fit import Fit
@@ -119,7 +122,8 @@ class Result:
     `verdict` says what to do with a tuned function, `adopted` whether that was done, and `outlook` whether more
     judgements would help. `moves` has the queries that were helped and hurt most, with what moved in them. `texts` has
     the texts of queries, where they are known; `new_documents` says how many documents that had not been fitted to came
-    to the top, round by round.
+    to the top, round by round. `task`, `runs` (of a tuning: "default" and "tuned") and `curve` are what reports show
+    beside these figures; result.json does not have them.
     """
 
     folds: dict[str, FoldResult]
@@ -134,6 +138,9 @@ class Result:
     notes: tuple[str, ...] = ()
     texts: dict[str, str] = field(default_factory=dict)
     interrupted: bool = False
+    task: Task | None = field(default=None, repr=False)
+    runs: dict[str, Run] = field(default_factory=dict, repr=False)
+    curve: LearningCurve | None = field(default=None, repr=False)
 
     @property
     def fit(self) -> Fit:

@@ -32,7 +32,7 @@ from fliprank.text.titles import titles_by_index
 if TYPE_CHECKING:
     from fliprank.experiment.results import Proof
 
-__all__ = ["MOST", "TuningMoves", "moves_of_tuning"]
+__all__ = ["BY_ALL", "MOST", "ON", "TuningMoves", "lists_of_tuning", "moves_of_tuning", "titles_of"]
 
 MOST, SHOWN = 3, 3
 """Queries of each kind; documents of each that are written down."""
@@ -87,7 +87,7 @@ def moves_of_tuning(
     chosen = [q for q in order[:MOST] if gains[q] > 0] + [q for q in order[::-1][:MOST] if gains[q] < 0]
     if not chosen:
         return TuningMoves(measure, on, (), ())
-    found = _diff(task, fit, shown, np.array(sorted(chosen), np.int64), runs, on, measure)
+    found = lists_of_tuning(task, fit, shown, np.array(sorted(chosen), np.int64), runs, on, measure)
     helped, hurt, notes = found.helped(MOST), found.hurt(MOST), found.notes
     if on == "cross_validated" and any(each.because for query in (*helped, *hurt) for each in query.documents):
         notes.append(BY_ALL)
@@ -109,12 +109,12 @@ def _values(
     return np.where(place >= 0, before[place], 0.0), np.where(place >= 0, after[place], 0.0)
 
 
-def _diff(
+def lists_of_tuning(
     task: Task, fit: Fit, shown: Queries, chosen: Ints, runs: Mapping[str, Run], on: str, measure: Measure
 ) -> Diff:
     """The lists of some queries: by full retrieval where the proof is by that, else of the rows."""
     assert fit.start is not None
-    known: dict[str, Any] = {"texts": shown.texts, "read_titles": _titles(task)}
+    known: dict[str, Any] = {"texts": shown.texts, "read_titles": titles_of(task)}
     few = shown.rows.select(chosen)
     if on == "test" and task.index is not None and shown.qrels is not None:
         wanted = set(few.qids.tolist())
@@ -134,7 +134,7 @@ def _diff(
     return diff_of_runs(both[0], both[1], qrels, measure=measure, top=TOP, tested=False, **known)
 
 
-def _titles(task: Task) -> Any:
+def titles_of(task: Task) -> Any:
     """What reads titles, where the documents are known; none where they can't be read any more."""
     if task.index is None or "docs" not in task.sources:
         return None

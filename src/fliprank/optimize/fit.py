@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from hashlib import blake2b
 from importlib import import_module
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +142,11 @@ class Fit:
         """
         # By name: pictures come after fits in the order of packages, and nothing of them is needed to fit.
         return import_module("fliprank.report.plots").plot_fit(self, kind, **options)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write report.html, one self-contained file to look at in a browser: the verdict, parameters, every query."""
+        written: Path = import_module("fliprank.report.page.fits").write_fit_page(self, path)
+        return written
 
     def __repr__(self) -> str:
         return in_lines(self)
