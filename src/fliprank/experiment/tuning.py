@@ -35,7 +35,7 @@ from fliprank.models.registry import make_model
 from fliprank.objectives import Objective
 from fliprank.optimize.fit import Epoch, Fit, Tried
 from fliprank.optimize.methods import Method
-from fliprank.optimize.problem import all_alike
+from fliprank.optimize.shard import all_alike
 from fliprank.optimize.space import Space
 from fliprank.parallel import run_parallel
 
