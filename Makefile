@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test test-engines lint bench fuzz papers clean
+.PHONY: demo test test-engines test-cluster lint bench fuzz papers clean
 
 demo: .venv/core
 	$(BIN)/fliprank demo
@@ -14,6 +14,10 @@ test: .venv/test .venv/lucene .venv/node
 # Against the engines and frameworks themselves, some hundred megabytes of them.
 test-engines: .venv/test .venv/engines .venv/lucene .venv/lucene9 .venv/postgresql
 	$(BIN)/pytest tests/engines
+
+# Every method on a cluster of processes of which some are killed.
+test-cluster: .venv/test
+	$(BIN)/pytest tests/distributed/kills
 
 lint: .venv/lint
 	$(BIN)/ruff check .
