@@ -36,7 +36,7 @@ from fliprank.data.files import StrPath, atomic_write, drop_parts
 from fliprank.data.ids import Ids
 from fliprank.errors import InputError
 
-__all__ = ["cache_path", "cached", "content_digest", "read_arrays", "write_arrays"]
+__all__ = ["cache_path", "cached", "content_digest", "map_arrays", "read_arrays", "write_arrays"]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -84,6 +84,12 @@ def read_arrays(path: StrPath, *, check: bool = False) -> tuple[dict[str, Any], 
 
     With `check` the whole file is read and must be what was written, byte by byte.
     """
+    found, arrays, _ = map_arrays(path, check=check)
+    return found["header"], arrays
+
+
+def map_arrays(path: StrPath, *, check: bool = False) -> tuple[dict[str, Any], Arrays, mmap.mmap]:
+    """The same with all that the file says of itself, and its map, which can be told to let go of pages."""
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             raise ValueError("not a regular file")
@@ -105,7 +111,7 @@ def read_arrays(path: StrPath, *, check: bool = False) -> tuple[dict[str, Any], 
             _check_sums(found, arrays)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"a damaged fliprank store: {error}", path=path) from error
-    return found["header"], arrays
+    return found, arrays, data
 
 
 def _check_sums(found: dict[str, Any], arrays: Arrays) -> None:
