@@ -51,6 +51,7 @@ PUBLIC: dict[str, dict[str, Any]] = {
     "learning_curve": {"rankers": fr.Ranker(fr.Linear()), "rows": ROWS, "sizes": [1], "test": ROWS, "measure": "AP"},
     "line_search": {"model": LINEAR, "candidates": ROWS, "direction": "w.1", "measure": "AP"},
     "load_model": {"folder": "nowhere"},
+    "on": {"client": "local:1", "slow": 1.0, "patience": 1.0, "say": None},
     "parse_measure": {"name": "AP"},
     "parse_objective": {"name": "ranknet"},
     "rank_distribution": {"scores": [1.0, 2.0], "sigma": 1.0, "method": "recursion"},

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fliprank.data.trec import read_run as read_run
     from fliprank.data.trec import write_qrels as write_qrels
     from fliprank.data.trec import write_run as write_run
+    from fliprank.distributed.on import on as on
     from fliprank.errors import FliprankError as FliprankError
     from fliprank.errors import InputError as InputError
     from fliprank.errors import UsageError as UsageError
@@ -137,6 +138,7 @@ _HOMES = {
     "fliprank.data.trec": ("Qrels", "Run", "judge", "read_qrels", "read_run", "write_qrels", "write_run"),
     "fliprank.data.subsample": ("subsample",),
     "fliprank.data.readers": ("read_candidates",),
+    "fliprank.distributed.on": ("on",),
     "fliprank.errors": ("FliprankError", "InputError", "UsageError"),
     "fliprank.experiment.diff": ("Diff", "diff"),
     "fliprank.experiment.adaptive_fusing": ("with_query_traits",),

@@ -129,11 +129,17 @@ class Cluster:
             time.sleep(0.2)
         return found
 
-    def new_shards(self, names: Sequence[str]) -> list[int]:
-        """Numbers for new shards, which get an owner when they are first asked about; `names` are of what they have."""
+    def new_shards(self, names: Sequence[str], beside: Sequence[int] | None = None) -> list[int]:
+        """Numbers for new shards; `names` are of what they have. They belong to who has those `beside` which they are.
+
+        Others get an owner when they are first asked about.
+        """
         with self._lock:
             numbers = [next(self._numbers) for _ in names]
             self.names |= dict(zip(numbers, names, strict=True))
+            for number, other in zip(numbers, beside or (), strict=False):
+                if other in self.owner:
+                    self.owner[number] = self.owner[other]
         return numbers
 
     def drop_shards(self, numbers: Sequence[int]) -> None:
@@ -186,12 +192,17 @@ class Cluster:
         definitions: Definitions,
         sent: Mapping[str, bytes] | None = None,
         label: str = "",
+        apart: bool = False,
     ) -> list[Any]:
         """What workers answer about these shards, in their order; `request(some)` is what is asked about some.
 
-        `sent` goes along with the question; what else a worker misses, it says, and gets by `definitions`.
+        `sent` goes along with the question; what else a worker misses, it says, and gets by `definitions`. With
+        `apart`, each shard has a message of its own, and none is called slow: they are tasks of any length.
         """
-        groups = [_Group(own, worker, sent=sent or {}) for worker, own in self._place(numbers).items()]
+        placed = list(self._place(numbers).items())
+        if apart:
+            placed = [(worker, [number]) for worker, own in placed for number in own]
+        groups = [_Group(own, worker, sent=sent or {}, told_slow=apart) for worker, own in placed]
         begun, answers = time.monotonic(), dict[int, Any]()
         pending = {self._send(do, group, request): group for group in groups}
         while len(answers) < len(numbers):
@@ -199,7 +210,7 @@ class Cluster:
             for future in done:
                 self._take(future, pending.pop(future), answers, pending, (do, request, definitions, label or do))
             if not done:
-                self._watch(pending, answers, begun, (do, request))
+                self._watch(pending, answers, begun, (do, request, apart))
         self.costs.waited(label or do, time.monotonic() - begun)
         return [answers[number] for number in numbers]
 
@@ -278,7 +289,7 @@ class Cluster:
 
     def _watch(self, pending: dict[Any, _Group], answers: dict[int, Any], begun: float, asked: Any) -> None:
         """Nobody answered for a while: say who is slow, and after twice that time ask another worker, too."""
-        do, request = asked
+        do, request, apart = asked
         self._check_scheduler(None)
         others = time.monotonic() - begun if not answers else self.slow
         for future, group in list(pending.items()):
@@ -292,7 +303,7 @@ class Cluster:
             if passed > max(self.slow, 0.0) and not group.told_slow and answers:
                 group.told_slow = True
                 self.say(f"worker {group.worker} has not answered for {passed:.0f} s; {len(answers)} shards have")
-            late = group.told_slow and passed > 2 * others and group.worker not in group.tried
+            late = group.told_slow and not apart and passed > 2 * others and group.worker not in group.tried
             if late and len(self.workers()) > 1:
                 group.tried.add(group.worker)
                 self.say(f"worker {group.worker} is left behind: others are asked the same")

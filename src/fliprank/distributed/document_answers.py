@@ -18,12 +18,13 @@ import numpy as np
 
 from fliprank.arrays import Ints
 from fliprank.data.ids import Ids
+from fliprank.data.store import content_digest
 from fliprank.distributed.messages import unpack
 from fliprank.distributed.worker import Session
 from fliprank.errors import InputError
 from fliprank.models.base import Model
 from fliprank.text.analysis import Analyzer
-from fliprank.text.index import Index
+from fliprank.text.index import VERSION, Index
 from fliprank.text.search.gather_statistics import whole_of
 from fliprank.text.search.queries import Queries, analyse, look_up
 from fliprank.text.search.retrieve import matching, rows_of, top
@@ -48,7 +49,8 @@ def _index(source: dict[str, Any]) -> Index:
         if source["index"]:
             return Index.open(source["file"], check=True)
         folder = Path(source["folder"] or mkdtemp(prefix="fliprank-", dir=gettempdir()))
-        key = f"{source['file']} {source['fields']} {source['analyzer']} {source['positions']}"
+        made_of = content_digest(Path(source["file"])) if source["folder"] else ""
+        key = f"{VERSION} {source['file']} {made_of} {source['fields']} {source['analyzer']} {source['positions']}"
         place = folder / f"shard-{blake2b(key.encode(), digest_size=8).hexdigest()}.index"
         if source["folder"] and place.exists():
             return Index.open(place, check=True)

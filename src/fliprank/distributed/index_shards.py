@@ -26,7 +26,7 @@ from fliprank.data.order import order_rows
 from fliprank.data.term_statistics import TermStatistics
 from fliprank.data.trec import Run
 from fliprank.distributed.cluster import Cluster
-from fliprank.distributed.messages import base_of, pack
+from fliprank.distributed.messages import bases_in, pack
 from fliprank.errors import InputError, UsageError, printable
 from fliprank.models.base import Model
 from fliprank.models.bm25 import BM25
@@ -78,7 +78,7 @@ class IndexShards(Collection):
         return printable(f"IndexShards: {size}, fields {', '.join(self.fields)}")
 
     def _ask(self, question: str, *given: Any, own: Sequence[Sequence[Any]] | None = None) -> list[Any]:
-        models = {base_of(each)[0]: each for each in given if isinstance(each, Model)}
+        bases = bases_in(given)
         place = {number: s for s, number in enumerate(self.numbers)}
 
         def request(numbers: list[int]) -> dict[str, Any]:
@@ -86,9 +86,7 @@ class IndexShards(Collection):
             return {"question": question, "given": tuple(given), "shards": shards}
 
         def definitions(name: str) -> Mapping[str, bytes]:
-            if name in models:
-                return {name: base_of(models[name])[1]}
-            return {name: pack(dict(self.sources[self.names.index(name)]))}
+            return {name: bases[name] if name in bases else pack(dict(self.sources[self.names.index(name)]))}
 
         told = self.cluster.ask("documents", self.numbers, request, definitions, label=f"documents: {question}")
         return [each["told"] for each in told]

@@ -32,7 +32,7 @@ from fliprank.models.base import Model, build, describe
 from fliprank.models.folder import Record
 from fliprank.models.parameters import Parameters
 
-__all__ = ["Shared", "base_of", "model_of_base", "own_function", "pack", "unpack"]
+__all__ = ["Named", "Shared", "base_of", "bases_in", "model_of_base", "own_function", "pack", "unpack"]
 
 ALIGNMENT = 16
 DTYPES = ("b1", "u1", "u2", "i1", "i2", "i4", "i8", "u8", "f4", "f8")
@@ -56,6 +56,12 @@ Shared = Callable[[str], Any]
 """Gives what was sent before under a name; raises KeyError where it was not."""
 
 
+class Named(NamedTuple):
+    """Stands for rows that a worker has, or is sent, under a name."""
+
+    name: str
+
+
 @cache
 def _plain() -> dict[str, type[Any]]:
     """Classes whose fields are all there is to them, by the name under which they travel."""
@@ -73,7 +79,7 @@ def _plain() -> dict[str, type[Any]]:
 
     known: list[type[Any]] = [Candidates, Ids, RankedLists, TermStatistics, Parameters, Queries, Whole]
     known += [Steps, Alike, Spread, Valued, Epoch, Trial]
-    named = {each.__name__: each for each in known}
+    named = {each.__name__: each for each in (*known, Named)}
     named |= {f"objective {name}": each for name, each in REGISTRY.items()}
     return named | {f"method {name}": each for name, each in METHODS.items()}
 
@@ -205,6 +211,18 @@ def base_of(model: Model) -> tuple[str, bytes]:
                 _BASES.pop(next(iter(_BASES)))
             _BASES[key] = known
     return known.name, known.told
+
+
+def bases_in(value: Any) -> dict[str, bytes]:
+    """What a worker must have been sent once to read this value: the models in it, without their values."""
+    if isinstance(value, Model):
+        return dict([base_of(value)])
+    if isinstance(value, dict):
+        value = list(value.values())
+    found = dict[str, bytes]()
+    for each in value if isinstance(value, list | tuple) else ():
+        found |= bases_in(each)
+    return found
 
 
 def model_of_base(message: bytes) -> Model:

@@ -18,9 +18,8 @@ from uuid import uuid4
 import numpy as np
 
 from fliprank.arrays import Ints
-from fliprank.distributed.messages import base_of, pack
+from fliprank.distributed.messages import bases_in, pack
 from fliprank.distributed.shard_answers import name_of
-from fliprank.models.base import Model
 from fliprank.objectives.base import Objective
 from fliprank.optimize.shards import Kept, Shards
 
@@ -38,7 +37,7 @@ class _Recipe:
 
     name: str
     message: bytes
-    models: tuple[Model, ...]
+    bases: dict[str, bytes]
     before: tuple[_Recipe, ...]
 
     def messages(self) -> dict[str, bytes]:
@@ -48,7 +47,7 @@ class _Recipe:
             recipe = line.pop()
             if recipe.name not in found:
                 found[recipe.name] = recipe.message
-                found |= dict(base_of(model) for model in recipe.models)
+                found |= recipe.bases
                 line += recipe.before
         return found
 
@@ -100,8 +99,7 @@ class RemoteShards(Shards):
         before = tuple(column[0].recipe for column in kept)
         names = [recipe.name for recipe in before]
         told = {"question": name_of(question), "given": tuple(given), "kept": names, "tells": tells}
-        models = tuple(each for each in given if isinstance(each, Model))
-        recipe = _Recipe(f"kept-{uuid4().hex}", pack(told), models, before)
+        recipe = _Recipe(f"kept-{uuid4().hex}", pack(told), bases_in(given), before)
         return [_Handle(recipe, self.source.cluster.dead)] * len(self)
 
     def _ask(
@@ -111,7 +109,7 @@ class RemoteShards(Shards):
         every = {id(handle): handle for own in handles for handle in own}.values()
         sent = {handle.recipe.name: handle.recipe.message for handle in every if not handle.made}
         recipes: dict[str, _Recipe] = {handle.recipe.name: handle.recipe for handle in every}
-        models = {base_of(each)[0]: each for each in given if isinstance(each, Model)}
+        bases = bases_in(given)
         place = {self.source.numbers[s]: at for at, s in enumerate(self.chosen)}
         common = {"question": name_of(question), "given": tuple(given), "bare": False}
         common["keeps"] = None if keeps is None else keeps.recipe.name
@@ -122,12 +120,12 @@ class RemoteShards(Shards):
         def definitions(name: str) -> Mapping[str, bytes]:
             if name in recipes:
                 return recipes[name].messages()
-            if name in models:
-                return {name: base_of(models[name])[1]}
+            if name in bases:
+                return {name: bases[name]}
             for recipe in recipes.values():  # something that a recipe needs
                 if name in (known := recipe.messages()):
                     return known
-            return {name: self.source.definition(name, self._objectives)}
+            return {name: self._objectives[name]} if name in self._objectives else self.source.definitions(name)
 
         label = question.__name__
         numbers = [self.source.numbers[s] for s in self.chosen]
@@ -139,7 +137,7 @@ class RemoteShards(Shards):
     def _shard(self, at: int, handles: Sequence[_Handle]) -> dict[str, Any]:
         s = self.chosen[at]
         own = {"rows": self.source.names[s], "objective": self._objective_names[s], "part": self.parts.get(s)}
-        return {**own, "kept": [handle.recipe.name for handle in handles]}
+        return {**own, "own": [], "kept": [handle.recipe.name for handle in handles]}
 
     @cached_property
     def _objectives(self) -> dict[str, bytes]:

@@ -7,9 +7,13 @@ True
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fliprank.data.candidates import Candidates
+from fliprank.data.row_file import SUFFIX, RowFile
 from fliprank.errors import InputError
 
 __all__ = ["read_source"]
@@ -23,8 +27,11 @@ def read_source(source: dict[str, Any]) -> Candidates:
     from fliprank.data.readers import read_candidates
 
     try:
+        if source["file"].endswith(SUFFIX):
+            file = RowFile(Path(source["file"]))
+            return file.part(*(source["queries"] or (0, file.queries)))
         rows = read_candidates(source["file"])
     except InputError as error:
         raise InputError(f"{error}; a worker must see the file under the same name") from error
     first, end = source["queries"] or (0, rows.queries)
-    return rows if (first, end) == (0, rows.queries) else rows.select(range(first, end))
+    return rows if (first, end) == (0, rows.queries) else rows.select(np.arange(first, end))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -19,12 +18,12 @@ import numpy as np
 from fliprank.arrays import Ints
 from fliprank.data.candidates import Candidates
 from fliprank.data.ids import Ids, find_duplicates
+from fliprank.data.scattered import ScatteredRows
 from fliprank.distributed.cluster import Cluster
-from fliprank.distributed.messages import base_of, pack
+from fliprank.distributed.messages import bases_in, pack
 from fliprank.distributed.remote_shards import RemoteShards
 from fliprank.distributed.shard_answers import name_of
 from fliprank.errors import InputError
-from fliprank.models.base import Model
 from fliprank.objectives.base import Objective
 from fliprank.optimize.shards import Shards, shards_of
 
@@ -33,25 +32,35 @@ __all__ = ["ClusterRows", "cut_rows"]
 T = TypeVar("T")
 
 
-class ClusterRows:
-    """Rows in shards on the workers of a `Cluster`; `sources` say where each comes from (see `row_sources`)."""
+class ClusterRows(ScatteredRows):
+    """Rows in shards on the workers of a `Cluster`; `sources` say where each comes from (see `row_sources`).
 
-    def __init__(self, cluster: Cluster, sources: Sequence[Mapping[str, Any]], labels: Sequence[str] | None = None):
+    `before` are the rows that these are made of, where that is so: a worker that lost its part makes it anew from them.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        sources: Sequence[Mapping[str, Any]],
+        labels: Sequence[str] | None = None,
+        before: ClusterRows | None = None,
+    ) -> None:
         if not sources:
             raise InputError("there are no shards of rows")
-        self.cluster, self.shards = cluster, list(sources)
+        self.cluster, self.shards, self.before = cluster, list(sources), before
         self.labels = list(labels or (f"shard {s + 1}" for s in range(len(sources))))
         self.names = [f"rows-{uuid4().hex}" for _ in sources]
-        self.numbers = cluster.new_shards(self.names)
+        self.numbers: list[int] = cluster.new_shards(self.names, None if before is None else before.numbers)
+        self._place = {number: s for s, number in enumerate(self.numbers)}
         weakref.finalize(self, cluster.drop_shards, self.numbers).atexit = False
-        told = cluster.ask("rows", self.numbers, self._named, self.definition)
+        told = cluster.ask("rows", self.numbers, self._named, self.definitions, label="read rows")
         self._check(told)
         self.query_counts = np.array([each["queries"] for each in told], np.int64)
         self.row_counts = np.array([each["rows"] for each in told], np.int64)
         self.sizes: list[Ints] = [each["sizes"] for each in told]
         self.feature_names: tuple[str, ...] = tuple(told[0]["features"])
-        self.fields: tuple[str, ...] | None = None if told[0]["fields"] is None else tuple(told[0]["fields"])
-        self.qids = Ids.concat([each["qids"] for each in told])
+        self.has_docids: bool = told[0]["docids"]
+        self._qids = Ids.concat([each["qids"] for each in told])
         self.digest = blake2b("".join(each["digest"] for each in told).encode(), digest_size=16).hexdigest()
         if (twice := find_duplicates(self.qids, np.array([0, len(self.qids)]))[0]) >= 0:
             owners = [s for s, own in enumerate(told) if self.qids[twice] in own["qids"].tolist()]
@@ -59,7 +68,7 @@ class ClusterRows:
             raise InputError(f"the query is in two shards, {names}", query=self.qids[twice])
 
     def _named(self, numbers: list[int]) -> dict[str, Any]:
-        return {"rows": [self.names[self.numbers.index(n)] for n in numbers]}
+        return {"rows": [self.names[self._place[number]] for number in numbers]}
 
     def _check(self, told: Sequence[Mapping[str, Any]]) -> None:
         """Raise where shards do not fit together."""
@@ -71,39 +80,45 @@ class ClusterRows:
                     counts = " and ".join(f"{len(each):,}" if isinstance(each, list) else str(each) for each in have)
                     hint = f"{self.labels[0]} and {self.labels[s]} have {counts}"
                     raise InputError(f"shards with different {what}", path=self.labels[s], hint=hint)
+        if first["fields"] is not None:
+            raise InputError("rows with term statistics are not taken in shards: give documents in shards")
 
-    def definition(self, name: str, others: Mapping[str, bytes] | None = None) -> Any:
-        """The message that says what a worker is to have under a name."""
-        if others is not None and name in others:
-            return others[name]
-        told = pack(dict(self.shards[self.names.index(name)]))
-        return told if others is not None else {name: told}
+    def definitions(self, name: str) -> Mapping[str, bytes]:
+        """What a worker must be sent to have the rows of this name: where they come from, as far as it misses that."""
+        if name in self.names:
+            source = dict(self.shards[self.names.index(name)])
+            return {name: pack(source), **bases_in(source)}
+        return {} if self.before is None else self.before.definitions(name)
 
-    def __len__(self) -> int:
-        return int(self.row_counts.sum())
+    @property
+    def qids(self) -> Ids:
+        return self._qids
 
-    def __repr__(self) -> str:
-        return f"ClusterRows: {self.queries:,} queries, {len(self):,} rows in {len(self.shards)} shards"
-
-    @cached_property
-    def queries(self) -> int:
-        """How many queries there are."""
-        return int(self.query_counts.sum())
-
-    def each(self, function: Callable[..., T], *given: Any) -> Iterator[T]:
-        """What a function of fliprank's gives of the rows of each shard, in the order of queries."""
-        models = {base_of(each)[0]: each for each in given if isinstance(each, Model)}
+    def each(self, function: Callable[..., T], *given: Any, own: Sequence[Any] = ()) -> Iterator[T]:
+        bases, columns = bases_in(given), [list(column) for column in own]
         common = {"question": name_of(function), "given": tuple(given), "bare": True, "keeps": None}
 
+        def shard(s: int) -> dict[str, Any]:
+            mine = [column[s] for column in columns]
+            return {"rows": self.names[s], "objective": None, "part": None, "own": mine, "kept": []}
+
         def request(numbers: list[int]) -> dict[str, Any]:
-            named = (self.names[self.numbers.index(n)] for n in numbers)
-            return {**common, "shards": [{"rows": n, "objective": None, "part": None, "kept": []} for n in named]}
+            return {**common, "shards": [shard(self._place[number]) for number in numbers]}
 
         def definitions(name: str) -> Mapping[str, bytes]:
-            return {name: base_of(models[name])[1] if name in models else self.definition(name, {})}
+            return {name: bases[name]} if name in bases else self.definitions(name)
 
         told = self.cluster.ask("ask", self.numbers, request, definitions, label=function.__name__)
         return iter([each["told"] for each in told])
+
+    def rewritten(self, function: Callable[..., Candidates], *given: Any, own: Sequence[Any] = ()) -> ClusterRows:
+        """The rows that a function of fliprank's makes of each shard, which stay on its worker."""
+        columns = [list(column) for column in own]
+        sources = [
+            {"of": name, "function": function, "given": tuple(given), "own": [column[s] for column in columns]}
+            for s, name in enumerate(self.names)
+        ]
+        return ClusterRows(self.cluster, sources, self.labels, self)
 
 
 @shards_of.register

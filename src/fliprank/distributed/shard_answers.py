@@ -16,12 +16,12 @@ import numpy as np
 
 from fliprank.arrays import Ints
 from fliprank.data.candidates import Candidates
-from fliprank.distributed.messages import own_function, unpack
+from fliprank.distributed.messages import Named, own_function, unpack
 from fliprank.distributed.row_sources import read_source
 from fliprank.distributed.worker import MissingError, Session
 from fliprank.optimize.shard import Shard
 
-__all__ = ["ask", "describe_rows", "name_of"]
+__all__ = ["ask", "call", "describe_rows", "name_of"]
 
 MOST_PARTS = 256
 """Parts of shards (batches, single queries) that are kept."""
@@ -53,8 +53,26 @@ def _digest(rows: Candidates) -> str:
 
 def rows_named(session: Session, name: str) -> Candidates:
     """The rows that were sent under this name, or read from where they are."""
-    rows: Candidates = session.once(name, lambda: read_source(unpack(session.message(name))))
+    rows: Candidates = session.once(name, lambda: _read(session, unpack(session.message(name), session.shared)))
     return rows
+
+
+def _read(session: Session, source: dict[str, Any]) -> Candidates:
+    """Rows from a file or a message; or what a function makes of other rows of this worker."""
+    if "of" not in source:
+        return read_source(source)
+    made: Candidates = source["function"](rows_named(session, source["of"]), *source["given"], *source["own"])
+    return made
+
+
+def call(session: Session, request: dict[str, Any]) -> list[dict[str, Any]]:
+    """Call functions of fliprank's own; where one is given the name of rows, it gets the rows."""
+    out = list[dict[str, Any]]()
+    for own in request["calls"]:
+        begun = time.perf_counter()
+        given = [rows_named(session, each.name) if isinstance(each, Named) else each for each in own["given"]]
+        out.append({"told": own["function"](*given), "seconds": time.perf_counter() - begun})
+    return out
 
 
 def ask(session: Session, request: dict[str, Any]) -> list[dict[str, Any]]:
@@ -64,7 +82,8 @@ def ask(session: Session, request: dict[str, Any]) -> list[dict[str, Any]]:
     for own in request["shards"]:
         begun = time.perf_counter()
         place = _Place(session, own["rows"], own["objective"], own["part"])
-        found = question(place.subject(request["bare"]), *given, *(place.kept(name) for name in own["kept"]))
+        before = [place.kept(name) for name in own["kept"]]
+        found = question(place.subject(request["bare"]), *given, *own["own"], *before)
         if request["keeps"] is not None:
             found, session.kept[place.key, request["keeps"]] = found
         out.append({"told": found, "seconds": time.perf_counter() - begun})

@@ -28,6 +28,7 @@ HANDLERS = {
     "rows": "fliprank.distributed.shard_answers:describe_rows",
     "ask": "fliprank.distributed.shard_answers:ask",
     "documents": "fliprank.distributed.document_answers:answer_documents",
+    "call": "fliprank.distributed.shard_answers:call",
     "echo": "fliprank.distributed.worker:echo",
 }
 """All that a worker does, by the name that a message has."""
