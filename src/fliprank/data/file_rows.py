@@ -222,12 +222,16 @@ class FileRows(ScatteredRows):
             rows.memo["features are numbers"] = True
         return rows
 
-    def rewritten(self, function: Callable[..., Candidates], *given: Any) -> FileRows:
+    def without_features(self) -> Candidates:
+        """All rows with labels and ids, in memory."""
+        return joined(*self.each(_bare))
+
+    def rewritten(self, function: Callable[..., Candidates], *given: Any, own: Sequence[Any] = ()) -> FileRows:
         """What a function makes of each window, in files of their own, which are removed with the result."""
         folder = TemporaryDirectory(prefix="fliprank-rows-")
         paths = list[Path]()
         try:
-            for number, part in enumerate(self.each(function, *given)):
+            for number, part in enumerate(self.each(function, *given, own=own)):
                 paths.append(Path(folder.name, f"{number:06d}{SUFFIX}"))
                 write_rows(paths[-1], part)
         except OSError as error:
@@ -238,6 +242,12 @@ class FileRows(ScatteredRows):
             folder.cleanup()
             raise
         return FileRows(tuple(map(RowFile, paths)), self.memory, folder=folder)
+
+
+def _bare(part: Candidates) -> Candidates:
+    docids = None if part.docids is None else part.docids.compact()
+    missed = part.missed_offsets, part.missed_labels.copy()
+    return Candidates(part.offsets, part.labels.copy(), part.qids.compact(), docids, None, (), None, *missed)
 
 
 def _cut(number: int, file: RowFile, memory: Memory) -> Iterator[Window]:

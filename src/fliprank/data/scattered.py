@@ -54,6 +54,10 @@ class ScatteredRows(ABC):
     def each(self, function: Callable[..., T], *given: Any, own: Sequence[Any] = ()) -> Iterator[T]:
         """function(part, *given, *what is `own` to this part), part by part in the order of queries."""
 
+    @abstractmethod
+    def rewritten(self, function: Callable[..., Candidates], *given: Any, own: Sequence[Any] = ()) -> ScatteredRows:
+        """The rows that a function makes of each part, kept where the parts are."""
+
     @property
     def queries(self) -> int:
         """How many queries there are."""
@@ -140,6 +144,9 @@ class PickedFeatures(ScatteredRows):
 
     def each(self, function: Callable[..., T], *given: Any, own: Sequence[Any] = ()) -> Iterator[T]:
         return self.rows.each(_on_columns, function, self.places, self.feature_names, given, own=own)
+
+    def rewritten(self, function: Callable[..., Candidates], *given: Any, own: Sequence[Any] = ()) -> ScatteredRows:
+        return self.rows.rewritten(_on_columns, function, self.places, self.feature_names, given, own=own)
 
     def statistics(self) -> FeatureStatistics:
         mean, deviation = self.rows.statistics()

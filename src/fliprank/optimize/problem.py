@@ -31,6 +31,7 @@ from fliprank.measures import Measure, parse_measure
 from fliprank.models.base import Model
 from fliprank.models.parameters import Parameters
 from fliprank.objectives.base import Objective
+from fliprank.optimize import file_shards  # noqa: F401 (makes windows of files known to `shards_of`)
 from fliprank.optimize.pairs import Pairs
 from fliprank.optimize.scored import Scored
 from fliprank.optimize.shard import (
