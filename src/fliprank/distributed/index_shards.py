@@ -31,6 +31,7 @@ from fliprank.errors import InputError, UsageError, printable
 from fliprank.models.base import Model
 from fliprank.models.bm25 import BM25
 from fliprank.models.hybrid import Hybrid
+from fliprank.text.analysis import Analyzer
 from fliprank.text.index_arrays import Progress
 from fliprank.text.search.candidates import Pool, QrelsLike, find_candidates, pool
 from fliprank.text.search.collection import Collection
@@ -66,6 +67,7 @@ class IndexShards(Collection):
         self.base, self.documents = bounds(self.sizes), int(self.sizes.sum())
         self.fields: tuple[str, ...] = tuple(told[0]["fields"])
         self.columns: tuple[str, ...] = tuple(told[0]["columns"])
+        self.analyzer = Analyzer.from_json(told[0]["analyzer"])
         self.notes = tuple(dict.fromkeys(note for own in told for note in own["notes"]))
         if check:
             self._check_apart()

@@ -27,7 +27,7 @@ from fliprank.experiment.splits import fold_queries
 from fliprank.measures import Measure
 from fliprank.models import BM25F, Model
 from fliprank.text.analysis import Analyzer
-from fliprank.text.index import VERSION, Index, Progress
+from fliprank.text.index import VERSION, Index, Progress, Searchable
 from fliprank.text.search.candidates import LeftOut, list_some, under_ids_of
 from fliprank.text.search.queries import read_queries
 
@@ -71,7 +71,7 @@ class Task:
     train: Queries
     valid: Queries | None = None
     test: Queries | None = None
-    index: Index | None = None
+    index: Searchable | None = None
     notes: tuple[str, ...] = ()
     name: str = ""
     sources: dict[str, str] = field(default_factory=dict)
@@ -228,7 +228,7 @@ def task_of_documents(
 
 
 def task_of_judged_queries(
-    index: Index, given: JudgedQueries, depth: int = DEPTH, runs: dict[str, Run] | None = None
+    index: Searchable, given: JudgedQueries, depth: int = DEPTH, runs: dict[str, Run] | None = None
 ) -> Task:
     """The same, where queries and judgements were read before; with the first `depth` of each of `runs`, too."""
     notes, parts = list[str](), dict[str, Queries]()

@@ -35,6 +35,7 @@ from fliprank.data.subsample import subsample_by_spec
 from fliprank.defaults import DEFAULT_MEASURE, DEFAULT_OBJECTIVE
 from fliprank.errors import InputError, InterruptedFitError, UsageError
 from fliprank.experiment.blending import train_blend
+from fliprank.experiment.elsewhere import ELSEWHERE, TrialWork
 from fliprank.experiment.growing import grow
 from fliprank.experiment.parameter_settings import ParameterSettings
 from fliprank.experiment.trials import Progress, Running, Trial, joined, problem_of, run_trial
@@ -256,18 +257,25 @@ def _run_all(
     """The fit of each trial, and whether none was ended by Ctrl-C, which ends each after its epoch."""
     enough = threading.Event()
 
-    def task(number: int, trial: Trial) -> Fit | None:
+    def work(number: int, trial: Trial) -> TrialWork:
         begin = model if trial.start == 0 else model.initialised(np.random.default_rng(seed + trial.start))
         own = replace(running, seed=seed + trial.start, enough=enough.is_set)
         if checkpoint is not None:
             own = replace(own, checkpoint=Path(checkpoint) / f"run-{number:03d}")
         if progress is not None:
             own = replace(own, progress=lambda epoch: progress("training", number + 1, len(trials), epoch))
-        return run_trial(trial, begin, rows, valid, measure, own)
+        return TrialWork(trial, begin, own)
 
+    def task(each: TrialWork) -> Fit | None:
+        return run_trial(each.trial, each.model, rows, valid, measure, each.running)
+
+    every = [work(number, trial) for number, trial in enumerate(trials)]
+    away = ELSEWHERE.get()
+    if away is not None and isinstance(rows, Candidates) and not isinstance(valid, ScatteredRows):
+        return away.run_trials(every, rows, valid, measure), True
     if isinstance(rows, ScatteredRows):  # each trial looks at a window of its own
         jobs = min(jobs or os.cpu_count() or 1, AT_ONCE)
-    fits = run_parallel([partial(task, *each) for each in enumerate(trials)], jobs, enough=enough)
+    fits = run_parallel([partial(task, each) for each in every], jobs, enough=enough)
     return fits, not enough.is_set()
 
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from clusters_here import Doomed, fitted, local_client, model_for, remote, some_rows, split
 
-from fliprank.distributed.cluster import Cluster
+import fliprank as fr
+from fliprank.distributed.cluster import Cluster, ClusterError
+from fliprank.distributed.rows import cut_rows
 from fliprank.optimize.methods import METHODS
 
 
@@ -54,3 +65,80 @@ def test_the_number_of_workers_changes_nothing(workers: int) -> None:
     with local_client(workers) as client:
         far = fitted("lbfgs", "ranknet", remote(Cluster(client), parts), model)
     np.testing.assert_array_equal(far[1].params.values, here[1].params.values)
+
+
+@pytest.mark.parametrize("after", [12, 40])
+def test_a_cascade_ends_with_the_same_answer_when_a_worker_is_killed(client: Any, after: int) -> None:
+    cascade = fr.Cascade([fr.Linear(), fr.Network(hidden=2)], sizes=[20, 6])
+    options: dict[str, Any] = {"objective": "ranknet", "epochs": 6, "restarts": 1, "measure": "nDCG@5"}
+    train, valid = some_rows(60), some_rows(20, seed=1)
+    whole = fr.telescope(cascade, fr.on(client).send(train, 4), fr.on(client).send(valid, 2), **options)
+    doomed = Doomed(client, after)
+    rows, held = (remote(doomed, cut_rows(each, many)) for each, many in ((train, 4), (valid, 2)))
+    far = fr.telescope(cascade, rows, held, **options)
+    assert any("is gone" in text for text in doomed.told)
+    for one, other in zip(far.stages, whole.stages, strict=True):
+        np.testing.assert_array_equal(one.model.params.values, other.model.params.values)
+
+
+def test_a_worker_that_says_nothing_is_left_behind(client: Any) -> None:
+    rows = some_rows(60)
+    parts, model = split(rows, [20, 40]), model_for(rows)
+    here = fitted("lbfgs", "ranknet", parts, model)
+    told = list[str]()
+    cluster = Cluster(client, slow=0.5, say=told.append)
+    far_rows = remote(cluster, parts)
+    fitted("lbfgs", "ranknet", far_rows, model)  # all is compiled and known
+    one = sorted(set(cluster.owner.values()))[0]
+    stopped = client.run(os.getpid, workers=[one])[one]
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        far = fitted("lbfgs", "ranknet", far_rows, model)
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+    assert any("has not answered for" in text for text in told)
+    assert any("is left behind" in text for text in told)
+    np.testing.assert_array_equal(far[1].params.values, here[1].params.values)
+
+
+def test_a_scheduler_that_goes_away_leaves_a_checkpoint_to_go_on_from(tmp_path: Path) -> None:
+    train, valid = some_rows(60), some_rows(20, seed=1)
+    settings: dict[str, Any] = {"objective": "ranknet", "method": "adam", "epochs": 12, "restarts": 1, "sweep": False}
+    settings |= {"measure": "nDCG@5", "patience": None}
+    whole = fr.train(fr.Linear(), train, valid, **settings)
+    code = "import sys; from distributed.cli.dask_scheduler import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "--port", "0", "--no-dashboard", "--scheduler-file", str(tmp_path / "at")]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as scheduler, _worker(tmp_path / "at") as address:
+        ended = list[int]()
+
+        def progress(what: str, number: int, of: int, epoch: Any) -> None:
+            ended.append(number)
+            if len(ended) == 5:
+                scheduler.kill()
+
+        on = fr.on(address)
+        with pytest.raises(ClusterError, match=r"the scheduler at .* went away.*--resume"):
+            fr.train(fr.Linear(), on.send(train), on.send(valid), checkpoint=tmp_path, progress=progress, **settings)
+    assert len(ended) < 12
+    with local_client(2) as client:
+        on = fr.on(client)
+        rows = on.send(train), on.send(valid)
+        far = fr.train(fr.Linear(), *rows, checkpoint=tmp_path, resume=True, **settings)
+    np.testing.assert_allclose(far.model.params.values, whole.model.params.values, rtol=1e-7)
+
+
+@contextmanager
+def _worker(file: Path) -> Iterator[str]:
+    """A worker of the scheduler that writes its address to a file."""
+    deadline = time.monotonic() + 60
+    while not file.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    address = json.loads(file.read_text())["address"]
+    code = "import sys; from distributed.cli.dask_worker import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as worker:
+        try:
+            yield address
+        finally:
+            worker.kill()

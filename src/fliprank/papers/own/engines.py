@@ -24,6 +24,7 @@ from fliprank.models import EngineText
 from fliprank.papers.checkpoint import kept
 from fliprank.papers.data import text_collection
 from fliprank.papers.part import Finding, Setting, Verdict, part
+from fliprank.text.index import Index
 
 __all__ = ["in_engines", "translated"]
 
@@ -115,7 +116,7 @@ def in_engines(setting: Setting) -> Finding:
 
 
 def _shown(engine: str, function: str, task: Task, setting: Setting) -> list[Any]:
-    assert task.index is not None
+    assert isinstance(task.index, Index)
     assert task.test is not None
     assert task.test.qrels is not None
     model = _tuned(engine, function, task, setting)
