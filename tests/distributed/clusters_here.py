@@ -31,7 +31,7 @@ def local_client(workers: int) -> Iterator[Any]:
 
     options: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "processes": True}
     with (
-        LocalCluster(**options, dashboard_address=None, silence_logs=logging.CRITICAL) as cluster,
+        LocalCluster(**options, dashboard_address=":0", silence_logs=logging.CRITICAL) as cluster,
         Client(cluster) as client,
     ):
         yield client

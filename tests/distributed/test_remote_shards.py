@@ -92,6 +92,7 @@ def test_rows_that_belong_to_an_objective_go_to_their_shards(client: Any) -> Non
 
 
 def test_a_worker_that_is_killed_changes_nothing(client: Any) -> None:
+    client.wait_for_workers(2)
     parts, model = split(ROWS, [10, 20, 30]), model_for(ROWS)
     here = fitted("exact", None, parts, model, epochs=2)
     cluster = Doomed(client, after=60)
@@ -102,6 +103,7 @@ def test_a_worker_that_is_killed_changes_nothing(client: Any) -> None:
 
 
 def test_scores_that_a_dead_worker_kept_are_made_anew_by_their_recipes(client: Any) -> None:
+    client.wait_for_workers(2)
     cluster, model = Cluster(client, say=lambda text: None), model_for(ROWS)
     far = Problem.of(model, remote(cluster, split(ROWS, [20])), "nDCG@10")
     here = Problem.of(model, split(ROWS, [20]), "nDCG@10")

@@ -269,7 +269,8 @@ class Cluster:
         group.tried.add(group.worker)
         self.costs.lost += 1
         shards = f"{len(group.numbers)} shard{'s' if len(group.numbers) > 1 else ''}"
-        self.say(f"worker {group.worker} is gone: its {shards} are read again elsewhere")
+        why = "" if error is None else f" ({type(error).__name__})"
+        self.say(f"worker {group.worker} is gone{why}: its {shards} are read again elsewhere")
         if len(group.tried) > 8:
             raise ClusterError(f"8 workers ended while they had the same {shards}: not enough memory? {AGAIN}")
 

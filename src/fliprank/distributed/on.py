@@ -79,7 +79,7 @@ def _connected(address: str, slow: float, patience: float, say: Callable[[str], 
         if not number.isdigit() or not 1 <= int(number) <= 1024:
             raise UsageError(f"cluster {address!r}: a number of processes follows, as in local:4")
         threads = max(1, (os.cpu_count() or 1) // int(number))
-        how = {"n_workers": int(number), "threads_per_worker": threads, "processes": True, "dashboard_address": None}
+        how = {"n_workers": int(number), "threads_per_worker": threads, "processes": True, "dashboard_address": ":0"}
         started = dask.LocalCluster(**how, silence_logs=logging.CRITICAL)
         client = dask.Client(started)
     elif "://" in address:
