@@ -107,7 +107,9 @@ def _listed() -> Iterator[tuple[str, str]]:
 class Source:
     """Where rows come from: files of rows, or documents with queries and judgements."""
 
-    rows: Annotated[Path | None, typer.Argument(help="Training rows: LETOR, Parquet or term statistics.")] = None
+    rows: Annotated[
+        Path | None, typer.Argument(help="Training rows: LETOR, Parquet or term statistics; `train` takes shards, too.")
+    ] = None
     valid: Annotated[
         str | None, typer.Option(help="Validation queries, which choose epoch and settings: rows, qrels, or a split.")
     ] = None
@@ -141,8 +143,16 @@ class Source:
     ] = None
     n_features: NFeatures = None
 
-    def task(self, folder: Path, runs: dict[str, Run] | None = None) -> Task:
-        """The task, read and checked; an index of documents is kept in `folder`. `runs` are fused with text."""
+    def task(
+        self,
+        folder: Path,
+        runs: dict[str, Run] | None = None,
+        read: Callable[..., Task] | None = None,
+    ) -> Task:
+        """The task, read and checked; an index of documents is kept in `folder`. `runs` are fused with text.
+
+        `read` reads rows, if it is given, in place of `task_of_rows`.
+        """
         index = IndexOptions(self.fields, self.stemmer, self.stopwords, self.anchors, self.links)
         if self.rows is not None:
             if self.docs or self.queries or self.qrels or self.beir:
@@ -153,7 +163,7 @@ class Source:
                 raise UsageError("--run goes with --docs, --queries and --qrels: a file of rows has no index")
             from fliprank.experiment.task import task_of_rows
 
-            task = task_of_rows(self.rows, self.valid, self.test, self.n_features)
+            task = (read or task_of_rows)(self.rows, self.valid, self.test, self.n_features)
             return task.read_from(rows=self.rows, test=self.test)
         return self._from_documents(index, folder, runs)
 
