@@ -74,8 +74,6 @@ def on_cluster(paths: list[Path], model: fr.Model, workers: int) -> dict[str, An
         rows = cluster.read(paths, shards=len(paths))
         read = time.perf_counter() - begun
         found: dict[str, Any] = {**steps_of(rows, model), "read": 1000 * read}
-        empty = [rows.row_counts[:0]]
-        del empty
         found["trip"] = median(
             lambda: cluster.cluster.ask("echo", rows.numbers, lambda some: some, lambda name: {}), 20
         )
@@ -184,8 +182,8 @@ def plan(found: dict[str, Any]) -> list[str]:
         "|---|---:|---|",
         f"| memory of a machine: features, labels, scores | {memory:.1f} GB | memory, below 1.6 x 10⁹ rows per 1 TB |",
         f"| gradient: work of a thread | {gradient:,.0f} ms | rows per thread |",
-        f"| gradient: {MACHINES} messages of {bytes_back / MACHINES / 1000:.1f} kB, one scheduler | {per_trip:,.0f} ms | "
-        "network: latency, by message |",
+        f"| gradient: {MACHINES} messages of {bytes_back / MACHINES / 1000:.1f} kB, one scheduler | {per_trip:,.0f} ms "
+        "| network: latency, by message |",
         f"| gradient: slowest shard over the mean, as measured | x {far['spread']:.2f} | stragglers |",
         f"| exact line: work of a thread | {line:,.0f} ms | rows per thread |",
         f"| exact line: {steps / 1e9:,.1f} GB of steps to one process | {steps / 1.25e9:,.1f} s | network: bandwidth |",

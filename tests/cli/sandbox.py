@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 import fliprank as fr
 from fliprank.cli import run
@@ -84,6 +85,8 @@ def _letor(folder: Path) -> None:
     (folder / "costs.txt").write_text("*=2\n")
     (folder / "scores.txt").write_text("".join(f"{value}\n" for value in rng.normal(size=80)))
     fr.write_parquet(folder / "rows.parquet", rows(20))
+    pl.read_parquet(folder / "rows.parquet").write_csv(folder / "rows.csv")
+    fr.convert(folder / "train.txt", folder / "shards")
     for fold in ("Fold1", "Fold2"):
         (folder / "MQ2008" / fold).mkdir(parents=True)
         for part in ("train", "vali", "test"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,7 @@ from fliprank.cli.options import (
     with_options,
 )
 from fliprank.cli.outputs import files_newer_than_now, out_folder
+from fliprank.cli.worker_options import WorkerOptions, index_on
 from fliprank.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ Examples:
   fliprank tune --docs seiten.jsonl --queries anfragen.tsv --qrels qrels.txt --stemmer german --anchors links.tsv
 
   fliprank tune --docs docs.jsonl --queries queries.tsv --qrels qrels.txt --model hybrid --run dense.run --out hybrid
+
+  fliprank tune --docs "docs/*.jsonl" --queries queries.tsv --qrels qrels.txt --cluster local:2 --out tuned
 
   fliprank tune train.jsonl --test dev.jsonl --model stack --share b --fix k=1.2 --bounds title.w=0:10
 
@@ -76,6 +80,7 @@ def tune(
     arranged: ParameterOptions,
     lists: HybridOptions,
     live: ClusterOptions,
+    workers: WorkerOptions,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     cross_validate: Annotated[bool, typer.Option(help="Weigh recipes, and prove it, by cross-validation.")] = True,
     curve: Annotated[bool, typer.Option(help="Say whether more judgements would help, by a learning curve.")] = True,
@@ -104,31 +109,33 @@ def tune(
     own = _function_of(lists.engine, function, what.model)
     keep_what_is_tuned(folder)
     runs = lists.read(what.model)
-    if live.asked:
-        task, settings = _task_of_cluster(source, live, lists.engine, own, settings, folder)
-    else:
-        task = source.task(folder, runs)
-    task = replace(task, sources={**task.sources, **lists.sources()})
-    check_measure(task, select)
-    _check_folds(task.train.rows.queries, folds, cross_validate)
-    default = "linear" if task.train.rows.terms is None else "bm25f"
-    extra = {} if runs is None else lists.settings(source.deep(runs))
-    result = tune_and_write(
-        own or ("auto" if what.model == "auto" else what.make(task.train.rows, default, **extra)),
-        task,
-        folder,
-        console.fit_progress,
-        measure=select,
-        reported=how.reported,
-        recipes=recipes,
-        folds=folds if cross_validate else None,
-        adopt=adopt,
-        curve=curve,
-        depth=source.deep(runs),
-        parameters=settings,
-        restarts=how.restarts or 1,
-        seed=how.seed,
-    )
+    with workers.open() as cluster:
+        if live.asked:
+            task, settings = _task_of_cluster(source, live, lists.engine, own, settings, folder)
+        else:
+            build = None if cluster is None else partial(index_on, cluster)
+            task = source.task(folder, runs, build=build)
+        task = replace(task, sources={**task.sources, **lists.sources()})
+        check_measure(task, select)
+        _check_folds(task.train.rows.queries, folds, cross_validate)
+        default = "linear" if task.train.rows.terms is None else "bm25f"
+        extra = {} if runs is None else lists.settings(source.deep(runs))
+        result = tune_and_write(
+            own or ("auto" if what.model == "auto" else what.make(task.train.rows, default, **extra)),
+            task,
+            folder,
+            console.fit_progress,
+            measure=select,
+            reported=how.reported,
+            recipes=recipes,
+            folds=folds if cross_validate else None,
+            adopt=adopt,
+            curve=curve,
+            depth=source.deep(runs),
+            parameters=settings,
+            restarts=how.restarts or 1,
+            seed=how.seed,
+        )
     if runs is not None:
         _write_fusion(folder)
     show_result(result)

@@ -34,7 +34,7 @@ from fliprank.data.parquet import write_parquet
 from fliprank.data.row_blocks import csv_blocks, letor_blocks, parquet_blocks, stands_apart, whole_queries
 from fliprank.data.row_file import SUFFIX, RowFile, write_rows
 from fliprank.data.scattered import FeatureStatistics
-from fliprank.errors import InputError, UsageError
+from fliprank.errors import InputError, UsageError, WrongTypeError
 
 __all__ = ["ABOUT", "Converted", "convert", "known_statistics"]
 
@@ -77,10 +77,10 @@ def convert(
     if format not in FORMATS:
         raise UsageError(f"format is one of {', '.join(FORMATS)}, not {format!r}")
     size, target = parse_memory(shard), Path(folder)
+    parts, name = _parts_of(source, size, n_features)
     _check_target(target, force)
     check_writable(target, folder=True)
     target.parent.mkdir(parents=True, exist_ok=True)
-    parts, name = _parts_of(source, size, n_features)
     place = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part"))
     try:
         made = _write_all(parts, name, place, format, progress)
@@ -172,7 +172,7 @@ def _parts_of(source: Any, size: int, n_features: int | None) -> tuple[Iterator[
     rows = source
     if not isinstance(rows, Candidates):
         if not hasattr(source, "columns"):
-            raise UsageError("convert takes the path of a file of rows, a frame, or Candidates")
+            raise WrongTypeError("source", source, "the path of a file of rows, a frame, or Candidates")
         rows = Candidates.from_frame(source)
     if rows.terms is not None or rows.lists is not None:
         raise UsageError("shards hold labels and features: these candidates have term statistics or lists")

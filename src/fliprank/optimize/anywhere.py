@@ -45,15 +45,23 @@ def _per_query(part: Candidates, model: Model, measures: Sequence[Measure]) -> l
 
 
 def score_deviation(model: Model, rows: AnyRows) -> float:
-    """The standard deviation of a model's scores over all rows."""
-    if isinstance(rows, Candidates):
-        return float(np.std(model.score(rows)))
-    mean = sum(rows.each(_powers, model, 0.0, 1)) / len(rows)
-    return float(np.sqrt(sum(rows.each(_powers, model, mean, 2)) / len(rows)))
+    """The standard deviation of a model's scores over all rows, added up query by query, wherever parts end."""
+    mean = _sum(model, rows, 0.0, 1) / len(rows)
+    return float(np.sqrt(_sum(model, rows, mean, 2) / len(rows)))
 
 
-def _powers(part: Candidates, model: Model, origin: float, power: int) -> float:
-    return float(((model.score(part) - origin) ** power).sum())
+def _sum(model: Model, rows: AnyRows, origin: float, power: int) -> float:
+    asked = (model, origin, power)
+    parts = [_query_sums(rows, *asked)] if isinstance(rows, Candidates) else list(rows.each(_query_sums, *asked))
+    return float(np.concatenate(parts).sum())
+
+
+def _query_sums(part: Candidates, model: Model, origin: float, power: int) -> Floats:
+    """The sum over the rows of each query of (score - origin)^power."""
+    out, some = np.zeros(part.queries), part.sizes > 0
+    if some.any():
+        out[some] = np.add.reduceat((model.score(part) - origin) ** power, part.offsets[:-1][some])
+    return out
 
 
 def cut_to_top(rows: AnyRows, model: Model, size: int) -> AnyRows:
