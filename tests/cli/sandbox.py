@@ -43,6 +43,9 @@ def _text(folder: Path) -> None:
     ]
     for name in ("docs.jsonl", "seiten.jsonl"):
         (folder / name).write_text("".join(json.dumps(doc) + "\n" for doc in docs))
+    (folder / "documents").mkdir()
+    for part in range(2):
+        (folder / "documents" / f"{part}.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in docs[part::2]))
     rows = "".join(f"{doc['_id']},{doc['title']},{doc['body']}\n" for doc in docs)
     (folder / "catalogue.csv").write_text("id,title,body\n" + rows)
     texts = {f"q{i}": f"{colour} {topic}" for i, (colour, topic) in enumerate(pairs)}

@@ -46,7 +46,7 @@ Examples:
 
   fliprank tune --docs docs.jsonl --queries queries.tsv --qrels qrels.txt --model hybrid --run dense.run --out hybrid
 
-  fliprank tune --docs "docs/*.jsonl" --queries queries.tsv --qrels qrels.txt --cluster local:2 --out tuned
+  fliprank tune --docs "documents/*.jsonl" --queries queries.tsv --qrels qrels.txt --cluster local:2 --out tuned
 
   fliprank tune train.jsonl --test dev.jsonl --model stack --share b --fix k=1.2 --bounds title.w=0:10
 

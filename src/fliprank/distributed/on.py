@@ -53,6 +53,8 @@ def on(
     A worker that has not answered for `slow` seconds when others have is reported, and left behind after twice that;
     a cluster without workers is waited for `patience` seconds. `say` is told what happens; by default it is a warning.
     """
+    if say is not None and not callable(say):
+        raise WrongTypeError("say", say, "a function that takes a text, or None")
     if isinstance(client, str):
         return OnCluster(_connected(client, slow, patience, say))
     kind = _distributed().Client

@@ -61,7 +61,7 @@ class ClusterRows(ScatteredRows):
         self.feature_names: tuple[str, ...] = tuple(told[0]["features"])
         self.has_docids: bool = told[0]["docids"]
         self._qids = Ids.concat([each["qids"] for each in told])
-        self.digest = blake2b("".join(each["digest"] for each in told).encode(), digest_size=16).hexdigest()
+        self.digest = blake2b(np.concatenate([each["digests"] for each in told]).data, digest_size=16).hexdigest()
         if (twice := find_duplicates(self.qids, np.array([0, len(self.qids)]))[0]) >= 0:
             owners = [s for s, own in enumerate(told) if self.qids[twice] in own["qids"].tolist()]
             names = " and ".join(self.labels[s] for s in owners[:2])

@@ -10,9 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fliprank.arrays import Ints
 from fliprank.data.candidates import Candidates
@@ -40,15 +42,18 @@ def describe_rows(session: Session, request: dict[str, Any]) -> list[dict[str, A
 def _described(rows: Candidates) -> dict[str, Any]:
     told: dict[str, Any] = {"queries": rows.queries, "rows": len(rows), "features": list(rows.feature_names)}
     told |= {"qids": rows.qids.compact(), "sizes": rows.sizes, "docids": rows.docids is not None}
-    return told | {"fields": None if rows.terms is None else list(rows.terms.fields), "digest": _digest(rows)}
+    return told | {"fields": None if rows.terms is None else list(rows.terms.fields), "digests": _digests(rows)}
 
 
-def _digest(rows: Candidates) -> str:
-    digest = blake2b(digest_size=16)
-    for part in (rows.offsets, rows.labels, rows.features):
-        if part is not None:
-            digest.update(np.ascontiguousarray(part).data)
-    return digest.hexdigest()
+def _digests(rows: Candidates) -> NDArray[np.uint64]:
+    """Eight bytes that tell each query's rows from others: all rows have the same, however they are cut into shards."""
+    out = np.empty(rows.queries, np.uint64)
+    for q, (low, high) in enumerate(pairwise(rows.offsets.tolist())):
+        digest = blake2b(rows.labels[low:high].tobytes(), digest_size=8)
+        if rows.features is not None:
+            digest.update(np.ascontiguousarray(rows.features[low:high]).data)
+        out[q] = int.from_bytes(digest.digest(), "little")
+    return out
 
 
 def rows_named(session: Session, name: str) -> Candidates:
