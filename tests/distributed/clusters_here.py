@@ -25,11 +25,11 @@ from fliprank.optimize.methods import make_method
 
 
 @contextmanager
-def local_client(workers: int) -> Iterator[Any]:
+def local_client(workers: int, **given: Any) -> Iterator[Any]:
     """A client of a scheduler with so many worker processes of one thread each."""
     from distributed import Client, LocalCluster
 
-    options: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "processes": True}
+    options: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "processes": True, **given}
     with (
         LocalCluster(**options, dashboard_address=":0", silence_logs=logging.CRITICAL) as cluster,
         Client(cluster) as client,

@@ -1,4 +1,4 @@
-"""One real cluster of two processes for all tests of a file, and rows to put on it."""
+"""One real cluster of two processes for all tests here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from clusters_here import local_client
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def client() -> Iterator[Any]:
     with local_client(2) as here:
         yield here
