@@ -56,7 +56,9 @@ def test_one_file_is_cut_into_as_many_parts_as_there_are_threads(client: Any, tm
     assert abs(int(np.diff(rows.row_counts)[0])) < 50
     assert len(fr.on(client).read(path, shards=5).row_counts) == 5
     exact, whole = (fr.train(fr.Linear(), each, method="exact", average=False, **QUICK) for each in (rows, TRAIN))
-    np.testing.assert_array_equal(exact.model.params.values, whole.model.params.values)
+    # Its first direction is a gradient, which is a sum over shards: rounded otherwise, but the same to twelve digits.
+    np.testing.assert_allclose(exact.model.params.values, whole.model.params.values, rtol=1e-9, atol=1e-9)
+    assert exact.best.train == whole.best.train
 
 
 def test_a_cascade_is_trained_where_its_rows_are(client: Any) -> None:
