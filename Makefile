@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test test-long test-engines test-browser pictures lint bench fuzz papers clean
+.PHONY: demo test test-long test-engines test-browser test-cluster pictures lint bench fuzz papers clean
 
 demo: .venv/core
 	$(BIN)/fliprank demo
@@ -26,6 +26,10 @@ test-browser: .venv/test .venv/browser .venv/axe
 # The screenshots of docs/report.md and README.md.
 pictures: .venv/test .venv/browser
 	$(BIN)/python tests/browser/take_pictures.py
+
+# Every method on a cluster of processes of which some are killed.
+test-cluster: .venv/test
+	$(BIN)/pytest tests/distributed/kills
 
 lint: .venv/lint
 	$(BIN)/ruff check .

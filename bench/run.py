@@ -28,6 +28,8 @@ PARTS = {
     "Fusion": "fusion",
     "Fusion of many queries": "fusion_growth",
     "Cascades": "cascade",
+    "Beyond one memory": "scale",
+    "Clusters": "cluster",
 }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import fliprank
 
 ROOT = Path(fliprank.__file__).parent
-ORDER = ["data", "models", "text", "measures", "objectives", "landscape", "optimize", "experiment"]
+ORDER = ["data", "models", "text", "measures", "objectives", "landscape", "optimize", "experiment", "distributed"]
 ORDER += ["export", "engines", "clusters", "report", "papers", "integrations", "console", "cli"]
 EVERYWHERE = {"arrays", "checked", "defaults", "errors", "forks", "kernels", "naming", "parallel", "random_words"}
 

@@ -27,6 +27,7 @@ PUBLIC: dict[str, dict[str, Any]] = {
     "choose_cutoffs": {"cascade": CASCADE, "candidates": ROWS, "measure": "AP", "grid": [2]},
     "compare": {"qrels": ROWS, "runs": {"a": np.zeros(4), "b": np.ones(4)}, "measures": "AP", "convention": "ranx"},
     "concat": {"parts": ROWS},
+    "convert": {"source": ROWS, "folder": "nowhere", "format": "rows", "shard": "1MB", "n_features": 3, "force": False},
     "diff": {
         "before": RUN, "after": RUN, "qrels": QRELS, "measure": "AP", "top": 3, "queries": {"1": "red"}, "rows": ROWS,
         "depth": 5, "seed": 0,
@@ -52,6 +53,8 @@ PUBLIC: dict[str, dict[str, Any]] = {
     "learning_curve": {"rankers": fr.Ranker(fr.Linear()), "rows": ROWS, "sizes": [1], "test": ROWS, "measure": "AP"},
     "line_search": {"model": LINEAR, "candidates": ROWS, "direction": "w.1", "measure": "AP"},
     "load_model": {"folder": "nowhere"},
+    "on": {"client": "local:1", "slow": 1.0, "patience": 1.0, "say": None},
+    "open_rows": {"path": "nowhere", "memory": "1GB", "n_features": 3},
     "parse_measure": {"name": "AP"},
     "parse_objective": {"name": "ranknet"},
     "precision_recall": {"qrels": ROWS, "runs": {"a": np.zeros(4)}, "rel": 1.0},

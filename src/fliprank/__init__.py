@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from fliprank.data.candidates import Candidates as Candidates
     from fliprank.data.candidates import concat as concat
     from fliprank.data.candidates import group_rows as group_rows
+    from fliprank.data.convert import convert as convert
+    from fliprank.data.file_rows import FileRows as FileRows
     from fliprank.data.fusion_rows import fused_run as fused_run
     from fliprank.data.fusion_rows import fusion_rows as fusion_rows
     from fliprank.data.generate import WebModel as WebModel
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from fliprank.data.generate import generate_blocks as generate_blocks
     from fliprank.data.letor import read_letor as read_letor
     from fliprank.data.letor import write_letor as write_letor
+    from fliprank.data.open_rows import open_rows as open_rows
     from fliprank.data.parquet import read_parquet as read_parquet
     from fliprank.data.parquet import write_parquet as write_parquet
     from fliprank.data.readers import read_candidates as read_candidates
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from fliprank.data.trec import read_run as read_run
     from fliprank.data.trec import write_qrels as write_qrels
     from fliprank.data.trec import write_run as write_run
+    from fliprank.distributed.on import on as on
     from fliprank.errors import FliprankError as FliprankError
     from fliprank.errors import InputError as InputError
     from fliprank.errors import UsageError as UsageError
@@ -132,6 +136,9 @@ __version__ = "0.1.0"
 _HOMES = {
     "fliprank.data.beir": ("read_beir",),
     "fliprank.data.candidates": ("Candidates", "concat", "group_rows"),
+    "fliprank.data.convert": ("convert",),
+    "fliprank.data.file_rows": ("FileRows",),
+    "fliprank.data.open_rows": ("open_rows",),
     "fliprank.data.fusion_rows": ("fused_run", "fusion_rows"),
     "fliprank.data.generate": ("WebModel", "generate", "generate_blocks"),
     "fliprank.data.letor": ("read_letor", "write_letor"),
@@ -140,6 +147,7 @@ _HOMES = {
     "fliprank.data.trec": ("Qrels", "Run", "judge", "read_qrels", "read_run", "write_qrels", "write_run"),
     "fliprank.data.subsample": ("subsample",),
     "fliprank.data.readers": ("read_candidates",),
+    "fliprank.distributed.on": ("on",),
     "fliprank.errors": ("FliprankError", "InputError", "UsageError"),
     "fliprank.experiment.diff": ("Diff", "diff"),
     "fliprank.experiment.adaptive_fusing": ("with_query_traits",),

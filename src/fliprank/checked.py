@@ -32,6 +32,7 @@ T = TypeVar("T")
 ROWS = "Candidates, such as fr.read_letor, fr.Candidates.of or index.candidates gives"
 WORDS = {
     "Candidates": ROWS,
+    "ScatteredRows": "rows in files, such as fr.open_rows gives",
     "Blocks": "a function that gives blocks of Candidates",
     "Measure": "a name such as 'nDCG@10' or a Measure",
     "Objective": "a name such as 'lambdarank@10' or an objective",

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 import fliprank as fr
 from fliprank.cli import run
@@ -43,6 +44,9 @@ def _text(folder: Path) -> None:
         (folder / name).write_text("".join(json.dumps(doc) + "\n" for doc in docs))
     sold = [doc | {"sales": float(i % 7 + 1), "price": 2.0 ** (i % 9)} for i, doc in enumerate(docs)]
     (folder / "products.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in sold))
+    (folder / "documents").mkdir()
+    for part in range(2):
+        (folder / "documents" / f"{part}.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in docs[part::2]))
     rows = "".join(f"{doc['_id']},{doc['title']},{doc['body']}\n" for doc in docs)
     (folder / "catalogue.csv").write_text("id,title,body\n" + rows)
     texts = {f"q{i}": f"{colour} {topic}" for i, (colour, topic) in enumerate(pairs)}
@@ -85,6 +89,8 @@ def _letor(folder: Path) -> None:
     (folder / "costs.txt").write_text("*=2\n")
     (folder / "scores.txt").write_text("".join(f"{value}\n" for value in rng.normal(size=80)))
     fr.write_parquet(folder / "rows.parquet", rows(20))
+    pl.read_parquet(folder / "rows.parquet").write_csv(folder / "rows.csv")
+    fr.convert(folder / "train.txt", folder / "shards")
     for fold in ("Fold1", "Fold2"):
         (folder / "MQ2008" / fold).mkdir(parents=True)
         for part in ("train", "vali", "test"):

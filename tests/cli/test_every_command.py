@@ -26,6 +26,7 @@ RUNS = {
     "tune": "tune train.jsonl --model bm25 --no-curve --folds 2 --set epochs=2 --out out",
     "train": "train train.txt --epochs 2 --restarts 1 --out out",
     "rank": "rank fit test.txt --out run.trec",
+    "convert": "convert train.txt --out converted --force",
     "evaluate": "evaluate qrels.txt bm25.run tuned.run",
     "landscape surface": "landscape surface fit train.txt -p w.1 -p w.2 --points 3 --out s.csv",
     "landscape trajectory": "landscape trajectory fit train.txt -p w.1 --out p.csv",

@@ -62,7 +62,7 @@ EXAMPLES = sorted(
         line.partition(" # ")[0].strip()
         for text in (*HELP.values(), *(page.read_text() for page in PAGES))
         for line in command_lines(text)
-        if "https://host" not in line  # a cluster: tests/clusters has commands that ask one
+        if "https://host" not in line and "tcp://" not in line  # clusters: tests/clusters, tests/distributed ask some
     }
 )
 

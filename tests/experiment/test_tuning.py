@@ -23,7 +23,7 @@ from fliprank.experiment.splits import folds_of
 from fliprank.experiment.task import Queries, Task, open_index, pooled, task_of_documents
 from fliprank.experiment.training import prepared
 from fliprank.experiment.trials import KEEP_DEFAULTS, Trial
-from fliprank.experiment.tuning import _Tuner, tune
+from fliprank.experiment.tuning import Tuner, tune
 from fliprank.measures import parse_measure
 from fliprank.models import BM25, BM25F, Network, load_model
 from fliprank.objectives import RankNet
@@ -98,7 +98,7 @@ def test_a_mean_that_is_worse_than_all_its_parts_is_not_taken() -> None:
     one, other = (blank.at(blank.params.replace(values)) for values in (ends, turned))
     assert mean(one, rows) == mean(other, rows) > 0.95
     assert mean(blank.at((one.params.values + other.params.values) / 2), rows) < 0.8
-    taken = _Tuner.of(net, rows, MEASURE).mean_of([one, other], [0.5, 0.5], rows)
+    taken = Tuner.of(net, rows, MEASURE).mean_of([one, other], [0.5, 0.5], rows)
     assert mean(taken, rows) == mean(one, rows)
 
 

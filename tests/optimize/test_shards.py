@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+from far_shards import FarShards
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs import random_rows, text_rows, without_bias
@@ -28,6 +29,8 @@ from fliprank.optimize.fit import Recorder
 from fliprank.optimize.methods import METHODS, Exact, Method
 from fliprank.optimize.pairs import pairs_of
 from fliprank.optimize.problem import Problem
+from fliprank.optimize.scored import Scored
+from fliprank.optimize.shards import MemoryShards
 
 T = TypeVar("T")
 QUERIES = 8
@@ -286,3 +289,29 @@ def test_a_shard_without_rows_changes_nothing() -> None:
     assert other.measure_at(values) == one.measure_at(values)
     assert other.value_and_grad(values)[0] == pytest.approx(one.value_and_grad(values)[0], rel=1e-12)
     assert repr(run_on(Exact(directions="axes"), other).trail) == repr(run_on(Exact(directions="axes"), one).trail)
+
+
+# Shards that are elsewhere
+
+
+@pytest.mark.parametrize("kind", ["linear", "bm25f"])
+@pytest.mark.parametrize("name", METHODS)
+@settings(max_examples=1, deadline=None)
+@given(seed=st.integers(0, 99), ends=cuts())
+def test_a_method_can_not_tell_shards_here_from_shards_that_are_far(
+    name: str, kind: str, seed: int, ends: list[int]
+) -> None:
+    """In any order of answers, with nothing but pickled questions and handles between: the same run, bit for bit."""
+    rows = rows_of(seed)
+    method = METHODS[name](**SETTINGS.get(name, {}))
+    model = model_of(kind, rows, seed)
+    model = few(model) if name == "grid" else model
+    spread = not (method.direct or method.as_printed or model.scales_freely)
+    near = Problem.of(model, split(rows, ends), "AP", None if method.direct else RankNet(), spread=spread)
+    assert isinstance(near.shards, MemoryShards)
+    far = replace(near, shards=FarShards.of(list(near.shards), seed), scored=Scored())
+    one, other = (run_on(method, problem) for problem in (near, far))
+    assert repr(other.trail) == repr(one.trail)
+    assert np.array(other.path).tolist() == np.array(one.path).tolist()
+    assert other.stopped == one.stopped
+    assert far.scored.documents == near.scored.documents

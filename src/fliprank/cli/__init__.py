@@ -14,6 +14,7 @@ import warnings
 import typer
 
 from fliprank.cli import (  # noqa: F401
+    convert,
     curve,
     demo,
     diff,

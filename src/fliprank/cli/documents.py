@@ -19,6 +19,7 @@ __all__ = [
     "Fields",
     "IndexOptions",
     "Links",
+    "Memory",
     "NFeatures",
     "Stemmer",
     "Stopwords",
@@ -34,6 +35,10 @@ Stemmer = Annotated[str, typer.Option(help="The language of a Snowball stemmer, 
 NFeatures = Annotated[
     int | None,
     typer.Option(min=1, max=1_000_000, help="Features of LETOR rows; by default the largest number, up to 20,000."),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(help="Leave rows in their files, with at most so much in memory, as 2GB; shards always stay there."),
 ]
 Stopwords = Annotated[
     str | None,

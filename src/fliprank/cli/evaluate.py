@@ -72,7 +72,7 @@ Without -m: {measures}.
 @with_options
 def evaluate(
     qrels: Annotated[
-        Path, typer.Argument(help="Judgements: TREC or BEIR qrels, CSV; or rows: LETOR, Parquet, term statistics.")
+        Path, typer.Argument(help="Judgements: TREC or BEIR qrels, CSV; or rows: LETOR, Parquet, shards, ...")
     ],
     live: ClusterOptions,
     runs: Annotated[

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fliprank.experiment.parameter_settings import ParameterSettings
     from fliprank.experiment.task import Task
     from fliprank.models import Model
+    from fliprank.text.index import Searchable
 
 __all__ = [
     "FitOptions",
@@ -107,7 +108,9 @@ def _listed() -> Iterator[tuple[str, str]]:
 class Source:
     """Where rows come from: files of rows, or documents with queries and judgements."""
 
-    rows: Annotated[Path | None, typer.Argument(help="Training rows: LETOR, Parquet or term statistics.")] = None
+    rows: Annotated[
+        Path | None, typer.Argument(help="Training rows: LETOR, Parquet or term statistics; `train` takes shards, too.")
+    ] = None
     valid: Annotated[
         str | None, typer.Option(help="Validation queries, which choose epoch and settings: rows, qrels, or a split.")
     ] = None
@@ -141,8 +144,18 @@ class Source:
     ] = None
     n_features: NFeatures = None
 
-    def task(self, folder: Path, runs: dict[str, Run] | None = None) -> Task:
-        """The task, read and checked; an index of documents is kept in `folder`. `runs` are fused with text."""
+    def task(
+        self,
+        folder: Path,
+        runs: dict[str, Run] | None = None,
+        read: Callable[..., Task] | None = None,
+        build: Callable[[Path, IndexOptions], Searchable] | None = None,
+    ) -> Task:
+        """The task, read and checked; an index of documents is kept in `folder`. `runs` are fused with text.
+
+        `read` reads rows, if it is given, in place of `task_of_rows`; `build` indexes documents in place of
+        `open_index`.
+        """
         index = IndexOptions(self.fields, self.stemmer, self.stopwords, self.anchors, self.links)
         if self.rows is not None:
             if self.docs or self.queries or self.qrels or self.beir:
@@ -153,15 +166,21 @@ class Source:
                 raise UsageError("--run goes with --docs, --queries and --qrels: a file of rows has no index")
             from fliprank.experiment.task import task_of_rows
 
-            task = task_of_rows(self.rows, self.valid, self.test, self.n_features)
+            task = (read or task_of_rows)(self.rows, self.valid, self.test, self.n_features)
             return task.read_from(rows=self.rows, test=self.test)
-        return self._from_documents(index, folder, runs)
+        return self._from_documents(index, folder, runs, build)
 
     def deep(self, runs: object = None) -> int:
         """How many documents per query."""
         return self.depth or (1000 if runs is None else 100)
 
-    def _from_documents(self, options: IndexOptions, folder: Path, runs: dict[str, Run] | None) -> Task:
+    def _from_documents(
+        self,
+        options: IndexOptions,
+        folder: Path,
+        runs: dict[str, Run] | None,
+        build: Callable[[Path, IndexOptions], Searchable] | None,
+    ) -> Task:
         from fliprank import console
         from fliprank.data.beir import find_split, split_to_fit
         from fliprank.experiment.task import open_index, read_judged_queries, task_of_judged_queries
@@ -180,8 +199,12 @@ class Source:
             raise UsageError("give a file of rows, or --docs, --queries and --qrels, or --beir")
         analyzer, links = options.analyzer(), {"anchors": options.anchors, "links": options.links}
         judged = read_judged_queries(queries, qrels, *held_out)
+        index: Searchable
         with console.counting("indexing") as progress:
-            index = open_index(docs, folder, options.wanted, analyzer, progress, **links)
+            if build is not None:
+                index = build(docs, options)
+            else:
+                index = open_index(docs, folder, options.wanted, analyzer, progress, **links)
         task = task_of_judged_queries(index, judged, self.deep(runs), runs)
         task = task.read_from(docs=docs, queries=queries, qrels=qrels, test=held_out[1])
         return replace(task, notes=(*notes, *task.notes))

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fliprank.cli.app import app
-from fliprank.cli.documents import NFeatures, index_in
+from fliprank.cli.documents import Memory, NFeatures, index_in
 from fliprank.cli.options import named_files
 from fliprank.cli.overwriting import Force, check_output
 from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fliprank.data.candidates import Candidates
     from fliprank.data.trec import Run
     from fliprank.models import Fusion, Model
 
@@ -29,13 +32,15 @@ Examples:
   fliprank rank hybrid --index hybrid --queries queries.tsv --run dense.run --out run.trec
 
   fliprank rank fused --run bm25.run --run dense.run --out fused.run
+
+  fliprank rank fit/model shards --memory 2GB --out run.trec
 """
 
 
 @app.command(epilog=RANK_EXAMPLES, short_help="Rank rows or documents with a trained model.")
 def rank(
     model: Annotated[Path, typer.Argument(help="What `fliprank train` or `tune` wrote: its folder, or the model's.")],
-    rows: Annotated[Path | None, typer.Argument(help="Rows to rank: LETOR, Parquet or term statistics.")] = None,
+    rows: Annotated[Path | None, typer.Argument(help="Rows to rank: LETOR, Parquet, term statistics, shards.")] = None,
     index: Annotated[
         Path | None, typer.Option(help="Instead of rows: the index that `tune` wrote, or its folder, ...")
     ] = None,
@@ -46,12 +51,15 @@ def rank(
     ascending: Annotated[list[str] | None, typer.Option(help="With --run: a list whose small scores are good.")] = None,
     depth: Annotated[int, typer.Option(min=1, help="With --index or --run: documents per query.")] = 1000,
     n_features: NFeatures = None,
+    memory: Memory = None,
     out: Annotated[Path, typer.Option(help="The TREC run to write; .gz is gzipped.")] = Path("run.trec"),
     force: Force = False,
 ) -> None:
     """Rank rows, or the documents of an index, with a trained model, as a TREC run."""
+    import numpy as np
+
     from fliprank import console
-    from fliprank.data.trec import write_run
+    from fliprank.data.trec import write_runs
     from fliprank.models import Fusion, load_model
 
     if run and rows is not None:
@@ -61,24 +69,47 @@ def rank(
     check_output(out, force)
     trained = load_model(model / "model" if (model / "model").is_dir() else model)
     if run and isinstance(trained, Fusion):
-        found = _of_lists(trained, model, named_files(run), ascending or [], queries, index, depth)
+        found: Iterable[Run] = [_of_lists(trained, model, named_files(run), ascending or [], queries, index, depth)]
     elif rows is not None:
-        found = _of_rows(trained, rows, n_features)
+        found = _of_rows(trained, rows, n_features, memory)
     elif index is None or queries is None:
         raise UsageError(f"--run goes with --index and --queries, or with a fusion: {model} has a {trained.kind} model")
     else:
-        found = _of_index(trained, index, queries, depth, named_files(run) if run else None)
-    write_run(out, found)
-    console.result(queries=len(found.qids), rows=len(found.docids))
-    console.written(out, f" ({len(found.qids):,} queries, {len(found.docids):,} rows)")
+        found = [_of_index(trained, index, queries, depth, named_files(run) if run else None)]
+    counts = np.zeros(2, np.int64)
+
+    def counted() -> Iterator[Run]:
+        for part in found:
+            counts[:] += len(part.qids), len(part.docids)
+            yield part
+
+    write_runs(out, counted())
+    console.result(queries=int(counts[0]), rows=int(counts[1]))
+    console.written(out, f" ({counts[0]:,} queries, {counts[1]:,} rows)")
 
 
-def _of_rows(model: Model, path: Path, n_features: int | None) -> Run:
-    from fliprank.data.readers import read_candidates
+def _of_rows(model: Model, path: Path, n_features: int | None, memory: str | None) -> Iterable[Run]:
+    """The ranking of rows in memory; of rows in files, window by window."""
+    from fliprank.data.candidates import Candidates
+    from fliprank.data.readers import read_or_open
+
+    given = read_or_open(path, n_features, memory)
+    if isinstance(given, Candidates):
+        return [_of_part(given, model, 0)]
+    import numpy as np
+
+    return given.each(_of_part, model, own=(np.cumsum(given.row_counts) - given.row_counts,))
+
+
+def _of_part(part: Candidates, model: Model, first: int) -> Run:
+    """The ranking of some queries; without ids, documents are called by the number of their row, from `first` on."""
+    from fliprank.data.ids import Ids
     from fliprank.data.trec import Run
 
-    given = read_candidates(path, n_features)
-    return Run(given.offsets, given.qids, given.document_ids(), model.score(given), "fliprank")
+    docids = part.docids
+    if docids is None:
+        docids = Ids.of([f"row{first + i + 1}" for i in range(len(part))])
+    return Run(part.offsets, part.qids, docids, model.score(part), "fliprank")
 
 
 def _of_lists(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fliprank.cli.app import app
+from fliprank.cli.documents import Memory
 from fliprank.cli.interrupts import interruption
 from fliprank.cli.options import FitOptions, ListingCommand, ModelOptions, ParameterOptions, Source, with_options
 from fliprank.cli.outputs import files_newer_than_now, out_folder
+from fliprank.cli.worker_options import WorkerOptions, task_on
 from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,6 +45,10 @@ Examples:
   fliprank train train.txt --valid vali.txt --model cascade --stages 100,20 --choose-cutoffs --budget 50
 
   fliprank train train.txt --valid vali.txt --method exact --set shrink=0.01 --out fit
+
+  fliprank train shards --valid vali.txt --memory 2GB --out fit
+
+  fliprank train shards --valid vali.txt --cluster local:2 --explain-cluster --out fit
 """
 
 
@@ -52,6 +59,7 @@ def train(
     what: ModelOptions,
     how: FitOptions,
     arranged: ParameterOptions,
+    workers: WorkerOptions,
     folds: Annotated[Path | None, typer.Option(help="Instead: a folder with Fold1/{train,vali,test}.txt, ...")] = None,
     cv: Annotated[
         int | None, typer.Option(min=2, help="Cross-validate: so many folds of the training queries, as LETOR's.")
@@ -84,12 +92,17 @@ def train(
         str | None, typer.Option(help="Unlabelled training rows: rated, average, or so many per labelled row.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoints in OUT.")] = False,
+    memory: Memory = None,
 ) -> None:
     """Fit a ranker by any method, chosen by the measure that counts on validation queries."""
     if folds is not None and (source.rows or source.docs or source.beir):
         raise UsageError("give training rows or --folds, one of them")
     if cv is not None and (folds is not None or source.valid is not None or source.test is not None):
         raise UsageError("--cv parts the training queries itself: no --folds, --valid or --test beside it")
+    if memory is not None and (folds is not None or source.rows is None or choose_cutoffs):
+        raise UsageError("--memory goes with files of rows, without --folds and --choose-cutoffs")
+    if memory is not None and workers.cluster is not None:
+        raise UsageError("--memory is for rows in files here, --cluster for rows on workers: give one of them")
     if choose_cutoffs and what.model != "cascade":
         raise UsageError("--choose-cutoffs goes with --model cascade")
     if not choose_cutoffs and (budget is not None or feature_costs is not None):
@@ -98,7 +111,7 @@ def train(
     from fliprank.cli.result_tables import training_tables
     from fliprank.defaults import DEFAULT_OBJECTIVE
     from fliprank.experiment.jobs import train_and_write
-    from fliprank.experiment.task import fold_tasks, read_folds
+    from fliprank.experiment.task import fold_tasks, read_folds, task_of_shards
 
     folder, own = out_folder(out), how.of_method()
     options: dict[str, Any] = {"objective": how.objective or DEFAULT_OBJECTIVE, "method": how.method, "keep": keep}
@@ -108,19 +121,24 @@ def train(
         options |= {"cutoffs": _cutoffs(budget, feature_costs)}
     by_stage = {"objective": stage_objective, "method": stage_method}
     _keep_checkpoints(folder)
-    tasks = read_folds(folds, source.n_features) if folds is not None else iter([source.task(folder)])
-    if cv is not None:
-        tasks = fold_tasks(next(tasks), cv, how.seed)
-    result = train_and_write(
-        lambda rows: what.make(rows, "linear" if rows.terms is None else "bm25f"),
-        tasks,
-        folder,
-        console.fit_progress,
-        measure=how.chosen_by,
-        reported=how.reported,
-        by_stage=by_stage,
-        **options,
-    )
+    with workers.open() as cluster:
+        if folds is not None:
+            tasks = read_folds(folds, source.n_features)
+        else:
+            read = partial(task_of_shards, memory=memory) if cluster is None else partial(task_on, cluster)
+            tasks = iter([source.task(folder, read=read)])
+        if cv is not None:
+            tasks = fold_tasks(next(tasks), cv, how.seed)
+        result = train_and_write(
+            lambda rows: what.make(rows, "linear" if rows.terms is None else "bm25f"),
+            tasks,
+            folder,
+            console.fit_progress,
+            measure=how.chosen_by,
+            reported=how.reported,
+            by_stage=by_stage,
+            **options,
+        )
     console.result(**result.content())
     console.show(*training_tables(result), *result.notes)
     console.written(folder / "result.json")

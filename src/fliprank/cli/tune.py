@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,7 @@ from fliprank.cli.options import (
     with_options,
 )
 from fliprank.cli.outputs import files_newer_than_now, out_folder
+from fliprank.cli.worker_options import WorkerOptions, index_on
 from fliprank.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ Examples:
   fliprank tune --docs seiten.jsonl --queries anfragen.tsv --qrels qrels.txt --stemmer german --anchors links.tsv
 
   fliprank tune --docs docs.jsonl --queries queries.tsv --qrels qrels.txt --model hybrid --run dense.run --out hybrid
+
+  fliprank tune --docs "documents/*.jsonl" --queries queries.tsv --qrels qrels.txt --cluster local:2 --out tuned
 
   fliprank tune train.jsonl --test dev.jsonl --model stack --share b --fix k=1.2 --bounds title.w=0:10
 
@@ -79,6 +83,7 @@ def tune(
     arranged: ParameterOptions,
     lists: HybridOptions,
     live: ClusterOptions,
+    workers: WorkerOptions,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     cross_validate: Annotated[bool, typer.Option(help="Weigh recipes, and prove it, by cross-validation.")] = True,
     curve: Annotated[bool, typer.Option(help="Say whether more judgements would help, by a learning curve.")] = True,
@@ -107,36 +112,38 @@ def tune(
     own = _function_of(lists.engine, function, what)
     keep_what_is_tuned(folder)
     runs = lists.read(what.model)
-    if live.asked:
-        task, settings = _task_of_cluster(source, live, lists.engine, own, settings, folder)
-    else:
-        task = source.task(folder, runs)
-    task = replace(task, sources={**task.sources, **lists.sources()})
-    check_measure(task, select)
-    _check_folds(task.train.rows.queries, folds, cross_validate)
-    default = "linear" if task.train.rows.terms is None else "bm25f"
-    extra = {} if runs is None else lists.settings(source.deep(runs))
-    model: Model | str
-    if own is not None:
-        model, settings = _with_columns(own, task, settings) if what.model == "stack" else (own, settings)
-    else:
-        model = "auto" if what.model == "auto" else what.make(task.train.rows, default, **extra)
-    result = tune_and_write(
-        model,
-        task,
-        folder,
-        console.fit_progress,
-        measure=select,
-        reported=how.reported,
-        recipes=recipes,
-        folds=folds if cross_validate else None,
-        adopt=adopt,
-        curve=curve,
-        depth=source.deep(runs),
-        parameters=settings,
-        restarts=how.restarts or 1,
-        seed=how.seed,
-    )
+    with workers.open() as cluster:
+        if live.asked:
+            task, settings = _task_of_cluster(source, live, lists.engine, own, settings, folder)
+        else:
+            build = None if cluster is None else partial(index_on, cluster)
+            task = source.task(folder, runs, build=build)
+        task = replace(task, sources={**task.sources, **lists.sources()})
+        check_measure(task, select)
+        _check_folds(task.train.rows.queries, folds, cross_validate)
+        default = "linear" if task.train.rows.terms is None else "bm25f"
+        extra = {} if runs is None else lists.settings(source.deep(runs))
+        model: Model | str
+        if own is not None:
+            model, settings = _with_columns(own, task, settings) if what.model == "stack" else (own, settings)
+        else:
+            model = "auto" if what.model == "auto" else what.make(task.train.rows, default, **extra)
+        result = tune_and_write(
+            model,
+            task,
+            folder,
+            console.fit_progress,
+            measure=select,
+            reported=how.reported,
+            recipes=recipes,
+            folds=folds if cross_validate else None,
+            adopt=adopt,
+            curve=curve,
+            depth=source.deep(runs),
+            parameters=settings,
+            restarts=how.restarts or 1,
+            seed=how.seed,
+        )
     if runs is not None:
         _write_fusion(folder)
     show_result(result)

@@ -29,7 +29,7 @@ from fliprank.data.ranked_lists import RankedLists
 from fliprank.data.term_statistics import TermStatistics
 from fliprank.errors import InputError, UsageError, printable
 
-__all__ = ["Candidates", "column_ids", "concat", "group_rows"]
+__all__ = ["Candidates", "column_ids", "concat", "group_rows", "joined"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -346,14 +346,21 @@ def group_rows(qid: Iterable[Any]) -> tuple[Ints, Ints]:
 @checked
 def concat(*parts: Candidates) -> Candidates:
     """The queries of all parts; a query id may occur in one part only."""
+    return joined(*parts).validated()
+
+
+def joined(*parts: Candidates) -> Candidates:
+    """The same of parts whose queries are known to differ."""
     if not parts:
         raise UsageError("concat needs at least one set of candidates")
+    if len(parts) == 1:
+        return parts[0]
     for name in ("docids", "features", "terms", "lists"):
         if len({getattr(part, name) is None for part in parts}) > 1:
             raise InputError(f"some of these candidates have {name}, some have none")
     if len({part.feature_names for part in parts}) > 1:
         raise InputError(f"different features: {' / '.join(str(len(part.feature_names)) for part in parts)}")
-    joined = Candidates(
+    return Candidates(
         bounds(np.concatenate([part.sizes for part in parts])),
         np.concatenate([part.labels for part in parts]),
         Ids.concat([part.qids for part in parts]),
@@ -365,7 +372,6 @@ def concat(*parts: Candidates) -> Candidates:
         np.concatenate([part.missed_labels for part in parts]),
         None if parts[0].lists is None else RankedLists.concat([p.lists for p in parts if p.lists is not None]),
     )
-    return joined.validated()
 
 
 def _group(ids: Ids) -> tuple[Ints, Ints | None, Ints]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -58,7 +59,7 @@ from fliprank.data.store import cached, content_digest
 from fliprank.errors import InputError, UsageError
 from fliprank.forks import check_not_forked
 
-__all__ = ["read_letor", "write_letor"]
+__all__ = ["cache_key", "letor_tables", "read_letor", "write_letor"]
 
 Missing = Literal["error", "min", "zero", "nan"]
 
@@ -106,11 +107,16 @@ def read_letor(
     def parse() -> tuple[Candidates, str]:
         return _parse(source, sizes, unjudged, missing, n_features)
 
-    key = f"{FORMAT} {unjudged!r} {missing} {n_features} {content_digest(sizes) if sizes.is_file() else None}"
+    key = cache_key(sizes, unjudged, missing, n_features)
     rows, warning = cached(source, key, parse) if cache else parse()
     for line in warning.splitlines():
         warnings.warn(line, UserWarning, stacklevel=3)  # where `checked` was called
     return rows
+
+
+def cache_key(sizes: Path, unjudged: float | None, missing: str, n_features: int | None) -> str:
+    """What tells apart the rows that different options make of one file; `sizes` is its side file of group sizes."""
+    return f"{FORMAT} {unjudged!r} {missing} {n_features} {content_digest(sizes) if sizes.is_file() else None}"
 
 
 @checked
@@ -209,16 +215,9 @@ def _parse(
     source: Path, sizes: Path, unjudged: float | None, missing: Missing, n_features: int | None
 ) -> tuple[Candidates, str]:
     """The candidates of a file, and warnings, one per line."""
-    table, line = _Table(source, n_features or 0), 1
-    table.sparsest = SPARSEST if n_features is None else None
-    for chunk in read_chunks(source, CHUNK):
-        buffer = np.frombuffer(chunk, np.uint8)
-        ends = np.flatnonzero(buffer == NEWLINE)
-        table.bytes += len(chunk)
-        starts, lines = find_rows(buffer, ends)
-        if len(starts):
-            _add_rows(table, buffer, starts, lines + line, missing, n_features or USUAL_FEATURES)
-        line += len(ends)
+    table = _Table(source, n_features or 0, sparsest=SPARSEST if n_features is None else None)
+    for chunk, line in _chunks(source):
+        _add_chunk(table, chunk, line, missing, n_features)
     if not table.rows:
         raise InputError("the file has no rows", path=source, hint=LINE)
     offsets, qids, order = _group(table) if table.runs else _read_groups(sizes, source, table.rows)
@@ -241,6 +240,38 @@ def _parse(
         first = f"{source}, line {table.clamped_line}"
         said.append(f"{first}: the first of {table.clamped:,} values cut to the range of float32")
     return rows, "\n".join(said)
+
+
+def letor_tables(source: Path, size: int, n_features: int | None = None) -> Iterator[_Table]:
+    """The rows of a file in tables of about `size` bytes of features, each as wide as those before or wider.
+
+    The last query of a table may go on in the next one.
+    """
+    table, sparsest = _Table(source, n_features or 0), SPARSEST if n_features is None else None
+    table.sparsest = sparsest
+    for chunk, line in _chunks(source):
+        _add_chunk(table, chunk, line, "error", n_features)
+        if 4 * table.rows * max(table.width, 1) >= size:
+            yield table
+            table = _Table(source, table.width, sparsest=sparsest)
+    if table.rows:
+        yield table
+
+
+def _chunks(source: Path) -> Iterator[tuple[bytes, int]]:
+    """Chunks of whole lines, and the number of the first line of each."""
+    line = 1
+    for chunk in read_chunks(source, CHUNK):
+        yield chunk, line
+        line += chunk.count(b"\n")
+
+
+def _add_chunk(table: _Table, chunk: bytes, line: int, missing: Missing, n_features: int | None) -> None:
+    buffer = np.frombuffer(chunk, np.uint8)
+    table.bytes += len(chunk)
+    starts, lines = find_rows(buffer, np.flatnonzero(buffer == NEWLINE))
+    if len(starts):
+        _add_rows(table, buffer, starts, lines + line, missing, n_features or USUAL_FEATURES)
 
 
 def _add_rows(table: _Table, buffer: Bytes, starts: Ints, lines: Ints, missing: Missing, limit: int) -> None:

@@ -36,7 +36,17 @@ from fliprank.data.files import StrPath, atomic_write, drop_parts
 from fliprank.data.ids import Ids
 from fliprank.errors import InputError
 
-__all__ = ["cache_path", "cached", "content_digest", "read_arrays", "write_arrays"]
+__all__ = [
+    "cache_path",
+    "cached",
+    "cached_file",
+    "content_digest",
+    "is_racy",
+    "map_arrays",
+    "read_arrays",
+    "signature",
+    "write_arrays",
+]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -84,6 +94,12 @@ def read_arrays(path: StrPath, *, check: bool = False) -> tuple[dict[str, Any], 
 
     With `check` the whole file is read and must be what was written, byte by byte.
     """
+    found, arrays, _ = map_arrays(path, check=check)
+    return found["header"], arrays
+
+
+def map_arrays(path: StrPath, *, check: bool = False) -> tuple[dict[str, Any], Arrays, mmap.mmap]:
+    """The same with all that the file says of itself, and its map, which can be told to let go of pages."""
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             raise ValueError("not a regular file")
@@ -105,7 +121,7 @@ def read_arrays(path: StrPath, *, check: bool = False) -> tuple[dict[str, Any], 
             _check_sums(found, arrays)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"a damaged fliprank store: {error}", path=path) from error
-    return found["header"], arrays
+    return found, arrays, data
 
 
 def _check_sums(found: dict[str, Any], arrays: Arrays) -> None:
@@ -145,7 +161,7 @@ def cached(source: Path, key: str, parse: Callable[[], tuple[Candidates, str]]) 
             return found
     except (InputError, OSError, KeyError, TypeError, IndexError, ValueError):
         pass  # none yet, cut off, or made by somebody else: parse
-    signed = _signature(source)
+    signed = signature(source)
     with ThreadPoolExecutor(1) as pool:
         digest = pool.submit(content_digest, source)
         rows, note = parse()
@@ -172,7 +188,7 @@ def _load(source: Path, key: str) -> tuple[Candidates, str] | None:
     if path is None:
         return None
     stamp, arrays = read_arrays(path, check=True)
-    signed, digest, note = _signature(source), stamp["digest"], stamp["note"]
+    signed, digest, note = signature(source), stamp["digest"], stamp["note"]
     if (
         not isinstance(note, str)
         or stamp["key"] != key
@@ -180,12 +196,27 @@ def _load(source: Path, key: str) -> tuple[Candidates, str] | None:
         or stamp["signature"][0] != signed[0]
     ):
         return None
-    if stamp["signature"] != signed or _racy(signed, stamp["written"]):
+    if stamp["signature"] != signed or is_racy(signed, stamp["written"]):
         if digest != content_digest(source):
             return None
-        if not _racy(signed, _clock()):
+        if not is_racy(signed, _clock()):
             _save(source, {**stamp, "signature": signed}, arrays)
     return _from_arrays(arrays), note
+
+
+def cached_file(source: Path, key: str) -> Path | None:
+    """The file in which the rows of `source` are cached, if it is up to date; its values are not read."""
+    path = cache_path(source)
+    try:
+        if path is None or not path.is_file():
+            return None
+        stamp, signed = read_arrays(path)[0], signature(source)
+        fresh = stamp["key"] == key and stamp["written"] == path.stat().st_mtime_ns and stamp["signature"] == signed
+        if fresh and is_racy(signed, stamp["written"]):
+            fresh = stamp["digest"] == content_digest(source)
+        return path if fresh else None
+    except (InputError, OSError, KeyError, TypeError, IndexError, ValueError):
+        return None
 
 
 def _save(source: Path, stamp: dict[str, Any], arrays: Arrays) -> None:
@@ -193,7 +224,7 @@ def _save(source: Path, stamp: dict[str, Any], arrays: Arrays) -> None:
     if path is None:
         return _say_uncached("the cache folder", "there is none, since there is no home folder")
     try:
-        if _signature(source) == stamp["signature"]:
+        if signature(source) == stamp["signature"]:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _drop_orphans(path.parent)
             write_arrays(path, {**stamp, "source": os.path.realpath(source), "written": now}, arrays, durable=False)
@@ -237,7 +268,7 @@ def _drop_orphans(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _signature(source: Path) -> list[int]:
+def signature(source: Path) -> list[int]:
     """What changes when a file is written to: size, times of change (ctime can't be set back), inode."""
     stat = source.stat()
     return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
@@ -248,7 +279,8 @@ def _clock() -> int:
     return time.time_ns() // 1_000_000_000 * 1_000_000_000
 
 
-def _racy(signed: list[int], written: int) -> bool:
+def is_racy(signed: list[int], written: int) -> bool:
+    """Whether a file may have changed since with no trace in its signature."""
     return max(signed[1:3]) > written - RACY
 
 

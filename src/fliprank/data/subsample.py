@@ -16,8 +16,10 @@ How many to draw, in the papers:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from functools import partial
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +28,13 @@ from fliprank.arrays import Ints
 from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.data.csr import positions
+from fliprank.data.scattered import ScatteredRows
 from fliprank.errors import UsageError
 
-__all__ = ["subsample", "subsample_by_spec"]
+__all__ = ["subsample", "subsample_by_spec", "subsample_parts"]
+
+SKIPPED = 1 << 20
+"""Random numbers that are passed over at a time."""
 
 
 @checked
@@ -46,6 +52,12 @@ def subsample(
     ("average"), rounded, at most `at_most`; or the number that is given, which `times` and `at_most` do not change. A
     query with fewer unlabelled rows gives them all. Where no row is unlabelled, the candidates come back as they are.
     """
+    return _subsample(candidates, np.random.default_rng(rng), per_query, times, at_most)
+
+
+def _subsample(
+    candidates: Candidates, rng: np.random.Generator, per_query: str | float, times: float, at_most: int | None
+) -> Candidates:
     unlabelled = np.isnan(candidates.labels)
     wanted = _wanted(candidates, unlabelled, per_query, times, at_most)
     if not unlabelled.any():
@@ -56,7 +68,64 @@ def subsample(
     return replace(kept, labels=np.nan_to_num(kept.labels, nan=0.0))
 
 
-def subsample_by_spec(candidates: Candidates, sample: float | str | None, rng: int | np.random.Generator) -> Candidates:
+def subsample_parts(
+    rows: ScatteredRows,
+    rng: np.random.Generator,
+    per_query: str | int = "rated",
+    *,
+    times: float = 1.0,
+    at_most: int | None = 30,
+) -> ScatteredRows:
+    """The same of rows in parts, and the same rows, however they are parted: each part draws where the last one ended.
+
+    The generator is left as it would be after all draws.
+    """
+    drawn, rated = np.array(list(rows.each(_label_counts)), np.int64).reshape(-1, 2).T
+    if not drawn.sum():
+        return rows
+    mean = float(rated.sum() / rows.queries) if per_query == "average" else None
+    state, starts = rng.bit_generator.state, np.cumsum(drawn) - drawn
+    how = (state, per_query, times, at_most, mean)
+    found = rows.rewritten(_subsample_part, *how, own=(starts,))
+    rng.random(int(drawn.sum()))
+    return found
+
+
+def _label_counts(part: Candidates) -> tuple[int, int]:
+    """How many rows nobody judged, and how many somebody did."""
+    unlabelled = int(np.isnan(part.labels).sum())
+    return unlabelled, len(part) - unlabelled
+
+
+def _subsample_part(
+    part: Candidates,
+    state: Any,
+    per_query: str | int,
+    times: float,
+    at_most: int | None,
+    mean: float | None,
+    start: int,
+) -> Candidates:
+    """One part, with the random numbers from the `start`-th on; `mean` is the average number rated of all queries."""
+    bits = getattr(np.random, state["bit_generator"])()
+    bits.state = state
+    rng = np.random.Generator(bits)
+    for low in range(0, start, SKIPPED):
+        rng.random(min(SKIPPED, start - low))
+    return _subsample(part, rng, per_query if mean is None else mean, times, at_most)
+
+
+@overload
+def subsample_by_spec(
+    candidates: Candidates, sample: float | str | None, rng: int | np.random.Generator
+) -> Candidates: ...
+@overload
+def subsample_by_spec(
+    candidates: Candidates | ScatteredRows, sample: float | str | None, rng: int | np.random.Generator
+) -> Candidates | ScatteredRows: ...
+def subsample_by_spec(
+    candidates: Candidates | ScatteredRows, sample: float | str | None, rng: int | np.random.Generator
+) -> Candidates | ScatteredRows:
     """`subsample` by what the command line says; None keeps all rows.
 
     "rated" draws as many unlabelled rows as the query has labelled ones, at most 30 (SoftRank); "average" as many as
@@ -64,22 +133,29 @@ def subsample_by_spec(candidates: Candidates, sample: float | str | None, rng: i
     """
     if sample is None:
         return candidates
+    draw: Callable[..., Candidates | ScatteredRows]
+    if isinstance(candidates, ScatteredRows):
+        draw = partial(subsample_parts, candidates, np.random.default_rng(rng))
+    else:
+        draw = partial(subsample, candidates, rng)
     if sample == "rated":
-        return subsample(candidates, rng)
+        return draw()
     if sample == "average":
-        return subsample(candidates, rng, "average", at_most=None)
+        return draw("average", at_most=None)
     try:
         times = float(sample)
     except ValueError:
         known = "'rated', 'average', or a number of unlabelled rows per labelled one"
         raise UsageError(f"sample={sample!r}: expected {known}") from None
-    return subsample(candidates, rng, times=times, at_most=None)
+    return draw(times=times, at_most=None)
 
 
 def _wanted(
-    candidates: Candidates, unlabelled: NDArray[np.bool_], per_query: str | int, times: float, at_most: int | None
+    candidates: Candidates, unlabelled: NDArray[np.bool_], per_query: str | float, times: float, at_most: int | None
 ) -> Ints:
-    """How many unlabelled rows to draw in each query, if it has them."""
+    """How many unlabelled rows to draw in each query, if it has them; a float is the average of queries elsewhere."""
+    if isinstance(per_query, float):
+        return np.full(candidates.queries, np.floor(times * per_query + 0.5)).astype(np.int64)
     if isinstance(per_query, int) and not isinstance(per_query, bool) and per_query >= 0:
         return np.full(candidates.queries, per_query)
     if per_query not in ("rated", "average"):

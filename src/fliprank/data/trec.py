@@ -13,10 +13,10 @@ run is measured.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import IO, Any, Literal, NoReturn
 
 import numpy as np
 import polars as pl
@@ -47,7 +47,18 @@ from fliprank.data.search_responses import is_score_table, read_responses, read_
 from fliprank.errors import InputError, UsageError, printable
 from fliprank.forks import check_not_forked
 
-__all__ = ["JudgedRun", "Qrels", "Run", "judge", "judge_rows", "read_qrels", "read_run", "write_qrels", "write_run"]
+__all__ = [
+    "JudgedRun",
+    "Qrels",
+    "Run",
+    "judge",
+    "judge_rows",
+    "read_qrels",
+    "read_run",
+    "write_qrels",
+    "write_run",
+    "write_runs",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -316,13 +327,28 @@ def write_run(path: StrPath, run: Run) -> None:
 
     Scores are written with the fewest digits that read back as the same number; gzipped for a name in .gz.
     """
-    rows = order_rows(run.scores, run.offsets, run.docids)
-    tag = "_".join(run.name.split()) or "run"
-    _write(path, run, rows, "Q0", {"rank": positions(run.offsets) + 1, "score": run.scores[rows], "tag": pl.lit(tag)})
+    write_runs(path, [run])
+
+
+def write_runs(path: StrPath, runs: Iterable[Run]) -> None:
+    """The same of a run that comes in parts, each of other queries: one after the other, whole or not at all."""
+    with atomic_write(path) as file:
+        for run in runs:
+            rows = order_rows(run.scores, run.offsets, run.docids)
+            tag = "_".join(run.name.split()) or "run"
+            rest = {"rank": positions(run.offsets) + 1, "score": run.scores[rows], "tag": pl.lit(tag)}
+            _write_table(file, path, run, rows, "Q0", rest)
 
 
 def _write(path: StrPath, table: Qrels | Run, rows: Ints, second: str, rest: dict[str, Any]) -> None:
     """Write these rows of the table: query id, `second`, document id and the `rest` of the columns."""
+    with atomic_write(path) as file:
+        _write_table(file, path, table, rows, second, rest)
+
+
+def _write_table(
+    file: IO[bytes], path: StrPath, table: Qrels | Run, rows: Ints, second: str, rest: dict[str, Any]
+) -> None:
     check_not_forked()
     for kind, ids in (("query", table.qids), ("document", table.docids)):
         if (bad := first_unfit(*ids.arrays)) >= 0:
@@ -335,8 +361,7 @@ def _write(path: StrPath, table: Qrels | Run, rows: Ints, second: str, rest: dic
     )
     query = np.repeat(np.arange(len(table.qids)), np.diff(table.offsets))
     columns = {"qid": qids.gather(query), "second": pl.lit(second), "docno": docids.gather(number[rows]), **rest}
-    with atomic_write(path) as file:
-        pl.select(**columns).write_csv(file, include_header=False, separator=" ", quote_style="never")
+    pl.select(**columns).write_csv(file, include_header=False, separator=" ", quote_style="never")
 
 
 def _open(path: StrPath) -> tuple[Bytes, int]:

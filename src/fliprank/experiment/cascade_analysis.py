@@ -37,6 +37,7 @@ from fliprank.models import Model
 from fliprank.models.cascade import Cascade
 from fliprank.models.trees import Trees
 from fliprank.objectives import parse_objective
+from fliprank.optimize.anywhere import AnyRows
 from fliprank.optimize.methods import METHODS, Method, make_method
 
 __all__ = [
@@ -82,7 +83,7 @@ class AfterStage:
 
 def after_stages(
     cascade: Cascade,
-    rows: Candidates,
+    rows: AnyRows,
     measure: str | Measure = DEFAULT_MEASURE,
     *,
     rel: float = 1.0,
@@ -90,20 +91,31 @@ def after_stages(
     seed: int = 0,
 ) -> list[AfterStage]:
     """Tables 2, 4 and 6: one line per stage. `rel` is the label from which a document is relevant in `lost`."""
-    chosen, scores = parse_measure(measure), cascade.by_stage(rows)
-    values = [chosen.per_query(s, rows) for s in scores]
+    chosen = parse_measure(measure)
+    asked = (cascade, chosen, rel)
+    parts = [_stage_facts(rows, *asked)] if isinstance(rows, Candidates) else list(rows.each(_stage_facts, *asked))
+    values = [np.concatenate(own) for own in zip(*(own for own, _, _ in parts), strict=True)]
     paired = [chosen.paired(each) for each in values]
-    relevant = np.nan_to_num(rows.labels, nan=-np.inf) >= rel
+    relevant, cuts = sum(found for _, found, _ in parts), np.sum([own for _, _, own in parts], axis=0)
     out = []
     for s, (size, found) in enumerate(zip(cascade.sizes, values, strict=True)):
         against = [paired[s] - paired[0], paired[s] - paired[max(s - 1, 0)]]
         p = [randomisation(difference[~np.isnan(difference)], seed=seed) if s else 1.0 for difference in against]
-        cut = relevant & (scores[s - 1] < -size) if s else np.zeros(len(rows), bool)
         interval = _interval(chosen, found[~np.isnan(found)], confidence, seed)
         gain, step = (float(np.nanmean(difference)) for difference in against)
-        lost = float(cut.sum() / max(1, relevant.sum()))
+        lost = float(cuts[s] / max(1, relevant))
         out.append(AfterStage(s + 1, size, chosen.aggregate(found), interval, gain, p[0], step, p[1], lost, found))
     return out
+
+
+def _stage_facts(
+    part: Candidates, cascade: Cascade, measure: Measure, rel: float
+) -> tuple[list[Floats], int, list[int]]:
+    """The measure of each query after each stage, how many documents are relevant, how many of them each cut loses."""
+    scores = cascade.by_stage(part)
+    relevant = np.nan_to_num(part.labels, nan=-np.inf) >= rel
+    lost = [int((relevant & (before < -size)).sum()) for before, size in zip(scores, cascade.sizes[1:], strict=False)]
+    return [measure.per_query(s, part) for s in scores], int(relevant.sum()), [0, *lost]
 
 
 def _interval(measure: Measure, values: Floats, confidence: float, seed: int) -> tuple[float, float]:

@@ -39,7 +39,7 @@ from fliprank.measures import Measure, parse_measure
 from fliprank.models.cascade import Cascade
 from fliprank.models.nested_rows import rank_scores, top_rows
 from fliprank.optimize.fit import Fit, fingerprint
-from fliprank.text.index import Index
+from fliprank.text.index import Index, Searchable
 
 __all__ = ["Choice", "CutoffOptions", "Cutoffs", "choose_cutoffs", "refit_with_cutoffs"]
 
@@ -281,7 +281,7 @@ def refit_with_cutoffs(
     return replace(again, settings={**again.settings, "cutoffs": content})
 
 
-def _timed(cascade: Cascade, queries: Queries, index: Index | None, path: Path, resume: bool) -> Timed:
+def _timed(cascade: Cascade, queries: Queries, index: Searchable | None, path: Path, resume: bool) -> Timed:
     """What a document takes in each stage: as an earlier part of this run timed it, or timed now."""
     key = fingerprint(queries.rows, sizes=cascade.sizes, params=cascade.params.values.tolist())
     if resume and path.exists():
@@ -289,7 +289,7 @@ def _timed(cascade: Cascade, queries: Queries, index: Index | None, path: Path, 
         if header.get("key") == key:
             gathering = arrays["gathering"].tolist()
             return Timed(tuple(arrays["scoring"].tolist()), *gathering)
-    timed = time_stages(cascade, queries.rows, index, queries.texts)
+    timed = time_stages(cascade, queries.rows, index if isinstance(index, Index) else None, queries.texts)
     gathering = [] if timed.gathering is None else [timed.gathering]
     path.parent.mkdir(parents=True, exist_ok=True)
     write_arrays(path, {"key": key}, {"scoring": np.array(timed.scoring), "gathering": np.array(gathering)})

@@ -24,9 +24,12 @@ import numpy as np
 from fliprank.arrays import Floats
 from fliprank.checked import checked, is_numeric
 from fliprank.data.candidates import Candidates
+from fliprank.data.file_rows import FileRows
 from fliprank.data.files import StrPath, open_bytes, open_text
 from fliprank.data.ids import Ids
+from fliprank.data.open_rows import is_shards, open_rows
 from fliprank.data.readers import read_candidates
+from fliprank.data.scattered import ScatteredRows
 from fliprank.data.trec import Qrels, Run, judge, judge_rows, read_qrels, read_run
 from fliprank.defaults import REPORTED_MEASURES
 from fliprank.errors import InputError, UsageError, WrongTypeError, check_type, indented
@@ -117,19 +120,21 @@ def evaluate(
     """Evaluate one run or several.
 
     `qrels` is a TREC or BEIR qrels file, a `Qrels`, {query: {document: label}}, or a frame; or rows with labels: a
-    LETOR, Parquet or term-statistics file, or `Candidates`. A run is a TREC run file, a `Run`, {query: {document:
-    score}}, or a frame; for rows it may also be a file with one score per line, or an array. `runs` is one run, a list
-    of them, or {name: run}. `evaluate(model, rows, measures)` evaluates a model.
+    LETOR, Parquet or term-statistics file, shards (`open_rows`), or `Candidates`. A run is a TREC run file, a `Run`,
+    {query: {document: score}}, or a frame; for rows it may also be a file with one score per line, or an array. `runs`
+    is one run, a list of them, or {name: run}. `evaluate(model, rows, measures)` evaluates a model.
 
     `ties` says how documents of equal score are settled (see `measures.ties`; without it, as the convention does);
     `seed` is the random seed of ties="random".
     """
-    qrels, runs = _ranked(qrels, runs)
     settled = find_convention(convention, ties, seed)
     names = [measures] if isinstance(measures, str | Measure) else list(measures)
     readings = {reading.label: reading for reading in map(settled.read, names)}
     if not readings:
         raise UsageError("evaluate needs at least one measure")
+    if isinstance(qrels, Model) and isinstance(runs, ScatteredRows):
+        return _evaluate_in_parts(qrels, runs, settled, readings)
+    qrels, runs = _ranked(qrels, runs)
     judgements = read_judgements(qrels)
     values: dict[str, dict[str, Floats]] = {}
     notes = list(judgements.notes) if isinstance(judgements, Qrels) else []
@@ -161,6 +166,25 @@ def _ranked(qrels: Any, runs: Any) -> tuple[Any, Any]:
     return runs, {"model": qrels.score(runs)}
 
 
+def _evaluate_in_parts(
+    model: Model, rows: ScatteredRows, convention: Convention, readings: dict[str, Reading]
+) -> Evaluation:
+    """The measures of a model on rows that are not in one memory."""
+    if convention.ties == "random":
+        raise UsageError("ties in random order are drawn over all rows at once: read the rows, or choose another rule")
+    parts = list(rows.each(_part_values, model, convention, tuple(readings.values())))
+    values = {label: np.concatenate(column) for label, column in zip(readings, zip(*parts, strict=True), strict=True)}
+    return Evaluation(rows.qids, {"model": values}, tuple(readings.values()))
+
+
+def _part_values(part: Candidates, model: Model, convention: Convention, readings: tuple[Reading, ...]) -> list[Floats]:
+    found = convention.values(readings, model.score(part), part)
+    if convention.missing == "skip":
+        for column in found:
+            column[part.sizes == 0] = np.nan
+    return found
+
+
 @checked
 def compare(
     qrels: Any,
@@ -182,7 +206,11 @@ def read_judgements(given: Any) -> Qrels | Candidates:
     """Judgements of any kind, or rows with labels: see `evaluate`."""
     if isinstance(given, Qrels | Candidates):
         return given
+    if isinstance(given, FileRows):
+        return given.without_features()
     if isinstance(given, str | PathLike):
+        if is_shards(given):
+            return open_rows(given).without_features()
         suffixes = {*PurePath(given).suffixes[-2:]}
         rows = suffixes & {".parquet", ".jsonl"} or _is_letor(given)
         return read_candidates(given) if rows else read_qrels(given)

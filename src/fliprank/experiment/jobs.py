@@ -37,6 +37,7 @@ from fliprank.experiment.verdict import decide
 from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
 from fliprank.models.cascade import Cascade
+from fliprank.optimize.anywhere import AnyRows, figures_of
 from fliprank.optimize.fit import Fit
 
 __all__ = ["train_and_write", "tune_and_write"]
@@ -144,9 +145,9 @@ def _fit_cascade(
     return refit_with_cutoffs(first, model, task, cutoffs, fit, checkpoint, resume=bool(options.get("resume")))
 
 
-def _figures(model: Model, rows: Candidates, measures: Iterable[str]) -> dict[str, float]:
-    scores = model.score(rows)
-    return {str(m): m.value(scores, rows) for m in map(parse_measure, measures)}
+def _figures(model: Model, rows: AnyRows, measures: Iterable[str]) -> dict[str, float]:
+    chosen = [parse_measure(name) for name in measures]
+    return dict(zip(map(str, chosen), figures_of(model, rows, chosen), strict=True))
 
 
 def _stages(fit: Fit, task: Task, measure: Measure) -> tuple[AfterStage, ...]:

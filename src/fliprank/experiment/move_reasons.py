@@ -19,7 +19,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.errors import InputError
 from fliprank.models.base import Model
 from fliprank.models.contributions import Contributions, Part, contributions
-from fliprank.text.index import Index
+from fliprank.text.index import Searchable
 
 __all__ = ["Explainer", "Reason", "TwoSums", "rows_of_candidates", "rows_of_index"]
 
@@ -126,7 +126,7 @@ def _by_term(found: Contributions) -> Contributions:
     return Contributions(parts, found.values)
 
 
-def rows_of_index(index: Index, texts: Mapping[str, str]) -> RowsOf:
+def rows_of_index(index: Searchable, texts: Mapping[str, str]) -> RowsOf:
     """Rows of the documents of an index, for queries with these texts."""
 
     def rows(documents: Mapping[str, Sequence[str]]) -> Candidates:

@@ -6,7 +6,7 @@ BEIR's layout). With an index a ranking function can be run over all documents; 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -19,7 +19,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath, resolve
 from fliprank.data.ids import Ids, match
 from fliprank.data.query_doc_table import first_unfit
-from fliprank.data.readers import read_candidates
+from fliprank.data.readers import read_candidates, read_or_open
 from fliprank.data.store import content_digest
 from fliprank.data.trec import Qrels, Run, read_qrels
 from fliprank.errors import InputError
@@ -27,7 +27,7 @@ from fliprank.experiment.splits import fold_queries
 from fliprank.measures import Measure
 from fliprank.models import BM25F, Model
 from fliprank.text.analysis import Analyzer
-from fliprank.text.index import VERSION, Index, Progress
+from fliprank.text.index import VERSION, Index, Progress, Searchable
 from fliprank.text.search.candidates import LeftOut, list_some, under_ids_of
 from fliprank.text.search.queries import read_queries
 
@@ -42,9 +42,11 @@ __all__ = [
     "pooled",
     "read_folds",
     "read_judged_queries",
+    "task_of",
     "task_of_documents",
     "task_of_judged_queries",
     "task_of_rows",
+    "task_of_shards",
 ]
 
 DEPTH = 1000
@@ -53,7 +55,10 @@ DEPTH = 1000
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Queries with judgements: rows to score; with an index also their texts, and the judgements themselves."""
+    """Queries with judgements: rows to score; with an index also their texts, and the judgements themselves.
+
+    Of `task_of_shards`, the rows may be `ScatteredRows`, which only `train` asks for.
+    """
 
     rows: Candidates
     texts: dict[str, str] = field(default_factory=dict)
@@ -71,7 +76,7 @@ class Task:
     train: Queries
     valid: Queries | None = None
     test: Queries | None = None
-    index: Index | None = None
+    index: Searchable | None = None
     notes: tuple[str, ...] = ()
     name: str = ""
     sources: dict[str, str] = field(default_factory=dict)
@@ -99,10 +104,26 @@ def task_of_rows(
     train: StrPath, valid: StrPath | None = None, test: StrPath | None = None, n_features: int | None = None
 ) -> Task:
     """A task from files of rows: LETOR (of `n_features`, if given), Parquet or term statistics."""
-    rows, held_out = read_candidates(train, n_features), dict[str, Queries]()
+    return task_of(lambda path: read_candidates(path, n_features), train, valid, test)
+
+
+def task_of_shards(
+    train: StrPath,
+    valid: StrPath | None = None,
+    test: StrPath | None = None,
+    n_features: int | None = None,
+    memory: str | None = None,
+) -> Task:
+    """The same, where shards stay in their files, and with `memory` all rows do: for `train`."""
+    return task_of(lambda path: read_or_open(path, n_features, memory), train, valid, test)
+
+
+def task_of(read: Callable[[StrPath], Any], train: StrPath, valid: StrPath | None, test: StrPath | None) -> Task:
+    """A task from files of rows that `read` reads."""
+    rows, held_out = read(train), dict[str, Queries]()
     for part, path in (("valid", valid), ("test", test)):
         if path is not None:
-            held = read_candidates(path, n_features)
+            held = read(path)
             if held.terms is not None and rows.terms is not None:
                 _check_apart(_words(rows), _words(held), path)
             held_out[part] = Queries(held)
@@ -228,7 +249,7 @@ def task_of_documents(
 
 
 def task_of_judged_queries(
-    index: Index, given: JudgedQueries, depth: int = DEPTH, runs: dict[str, Run] | None = None
+    index: Searchable, given: JudgedQueries, depth: int = DEPTH, runs: dict[str, Run] | None = None
 ) -> Task:
     """The same, where queries and judgements were read before; with the first `depth` of each of `runs`, too."""
     notes, parts = list[str](), dict[str, Queries]()

@@ -28,7 +28,8 @@ from fliprank.arrays import Ints
 from fliprank.checked import checked
 from fliprank.data.candidates import Candidates, concat
 from fliprank.data.files import StrPath
-from fliprank.data.subsample import subsample, subsample_by_spec
+from fliprank.data.scattered import ScatteredRows
+from fliprank.data.subsample import subsample, subsample_by_spec, subsample_parts
 from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.errors import InputError, UsageError
 from fliprank.experiment.training import train
@@ -39,6 +40,7 @@ from fliprank.models.cascade import Cascade
 from fliprank.models.cascade_names import by_stage
 from fliprank.models.feature_subset import FeatureSubset
 from fliprank.models.trees import Trees
+from fliprank.optimize.anywhere import AnyRows, cut_to_top, measured
 from fliprank.optimize.fit import Epoch, Fit
 
 __all__ = ["Blocks", "options_by_stage", "stage_options", "telescope"]
@@ -60,8 +62,8 @@ Blocks = Callable[[], Iterable[Candidates]]
 @checked
 def telescope(
     cascade: Cascade,
-    train: Candidates | Blocks,
-    valid: Candidates | None = None,
+    train: Candidates | ScatteredRows | Blocks,
+    valid: Candidates | ScatteredRows | None = None,
     *,
     options: Sequence[Mapping[str, Any] | None] | None = None,
     sample: float | str | None = 3,
@@ -98,13 +100,15 @@ def telescope(
     chosen, held = parse_measure(measure), valid
     rows, parts = (None, _InBlocks(train)) if callable(train) else (train, None)
     if held is not None and valid_sample is not None:
-        held = subsample(held, np.random.default_rng([seed, 1]), valid_sample)
+        drawing = np.random.default_rng([seed, 1])
+        few = subsample(held, drawing, valid_sample) if isinstance(held, Candidates) else None
+        held = few or subsample_parts(held, drawing, valid_sample)  # type: ignore[arg-type]
     fits: list[Fit] = []
     sizes: list[int] = []
     for s, (stage, size) in enumerate(zip(cascade.stages, cascade.sizes, strict=True)):
         if fits:
             last = fits[-1].model
-            rows, held = (None if each is None else each.top(last.score(each), size) for each in (rows, held))
+            rows, held = (None if each is None else cut_to_top(each, last, size) for each in (rows, held))
             if parts is not None:
                 parts.cuts.append((last, size))
         place = None if checkpoint is None else Path(checkpoint) / f"stage-{s + 1}"
@@ -113,7 +117,7 @@ def telescope(
         if warm and fits and own is not None and _alike(stage, fits[-1].model):
             stage, own = fits[-1].model, {**own, "restarts": 1}
         with nullcontext() if progress is None else progress(name) as report:
-            drawn = rows
+            drawn: AnyRows | None = rows
             if own is not None and parts is not None:
                 drawn = parts.draw(own.pop("sample"), [seed, 0, s])
             elif own is not None:
@@ -203,8 +207,8 @@ class _Stage:
     """One stage to train, with the rows that reach it."""
 
     model: Model
-    rows: Candidates | None
-    valid: Candidates | None
+    rows: AnyRows | None
+    valid: AnyRows | None
     measure: Measure
     seed: int
     place: Path | None
@@ -233,16 +237,11 @@ class _Stage:
         """Whether the stage ranks the validation documents better than the one before did."""
         assert self.valid is not None
         sign = self.measure.sign
-        return sign * fit.best.valid > sign * self._measure(last.score(self.valid), self.valid)
+        return sign * fit.best.valid > sign * measured(last, self.valid, self.measure)
 
     def _as_it_is(self) -> Fit:
         """The fit of a stage that is not trained: it has no epochs."""
         nan = float("nan")
-        found = [
-            nan if part is None else self._measure(self.model.score(part), part) for part in (self.rows, self.valid)
-        ]
+        found = [nan if part is None else measured(self.model, part, self.measure) for part in (self.rows, self.valid)]
         epoch = Epoch(0, nan, *found)
         return Fit(self.model, epoch, (epoch,), "not trained", {}, measure=self.measure)
-
-    def _measure(self, scores: Any, rows: Candidates) -> float:
-        return self.measure.value(scores, rows)

@@ -14,6 +14,7 @@ settled by trials in parallel, of which the best on validation queries wins.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -27,11 +28,14 @@ import numpy as np
 from fliprank.arrays import Floats
 from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
+from fliprank.data.file_rows import AT_ONCE
 from fliprank.data.files import StrPath
+from fliprank.data.scattered import ScatteredRows
 from fliprank.data.subsample import subsample_by_spec
 from fliprank.defaults import DEFAULT_MEASURE, DEFAULT_OBJECTIVE
 from fliprank.errors import InputError, InterruptedFitError, UsageError
 from fliprank.experiment.blending import train_blend
+from fliprank.experiment.elsewhere import ELSEWHERE, TrialWork
 from fliprank.experiment.growing import grow
 from fliprank.experiment.parameter_settings import ParameterSettings
 from fliprank.experiment.trials import Progress, Running, Trial, joined, problem_of, run_trial
@@ -40,6 +44,7 @@ from fliprank.models import Blend, Model, Trees
 from fliprank.models.base import describe
 from fliprank.models.registry import make_model
 from fliprank.objectives import Objective, parse_objective
+from fliprank.optimize.anywhere import AnyRows, measured, score_deviation
 from fliprank.optimize.fit import INTERRUPTED, Epoch, Fit, Tried, fingerprint
 from fliprank.optimize.methods import Exact, Method, make_method
 from fliprank.parallel import run_parallel
@@ -57,8 +62,8 @@ PATIENCE = 20
 @checked
 def train(
     model: Model | str,
-    train: Candidates,
-    valid: Candidates | None = None,
+    train: Candidates | ScatteredRows,
+    valid: Candidates | ScatteredRows | None = None,
     *,
     objective: str | Objective = DEFAULT_OBJECTIVE,
     measure: str | Measure = DEFAULT_MEASURE,
@@ -80,6 +85,8 @@ def train(
 ) -> Fit:
     """The best setting of several, by `measure` on `valid` (without it, one run with plain settings).
 
+    Rows may be in files that do not fit in memory (`fr.open_rows`), for models of features but trees and blends.
+
     `model` may be a name: "auto" trains linear, net and trees, and blends them where `valid` says that it helps.
     `method` is one of `METHODS` by its name, or "auto": Adam for LambdaRank, else L-BFGS. Some descend the objective,
     others climb the measure itself. `settings` go to the method (`epochs`, `rate`, `l2`, ...); what is given, to the
@@ -95,7 +102,8 @@ def train(
     written, and `resume=True` goes on from there: the same run, bit for bit.
     """
     if isinstance(model, str):
-        model = make_model(model, train)
+        model = make_model(model, train)  # type: ignore[arg-type]
+    _check_in_parts(model, train)
     chosen = parse_measure(measure)
     _check(train, valid)
     rng = np.random.default_rng(seed)
@@ -103,6 +111,9 @@ def train(
         raise UsageError(f"the score of a {model.kind} depends on all rows of a query: leave sample out")
     rows = subsample_by_spec(train, sample, rng)
     if isinstance(model, Blend | Trees):
+        assert isinstance(rows, Candidates)
+        if isinstance(valid, ScatteredRows):
+            raise UsageError(f"{model.kind} is fitted to rows in memory only: read the validation rows, too")
         _refuse(model, method=method != "auto", parameters=parameters not in (None, ParameterSettings()), polish=polish)
         common: dict[str, Any] = {"restarts": restarts, "sweep": sweep, "average": average, "patience": patience}
         common |= {"seed": seed, "jobs": jobs, "checkpoint": checkpoint, "resume": resume, "progress": progress}
@@ -115,7 +126,7 @@ def train(
     target = parse_objective(objective)
     ready = prepared(model, rows, parameters, rng)
     if valid is not None:
-        ready.score(valid)  # other features are an error now, not after the first epoch
+        _try_on(ready, valid)  # other features are an error now, not after the first epoch
     trials = list(_trials(target, method, settings, sweep, valid is not None, restarts))
     trials[0].methods[0].check(problem_of(ready, rows, chosen, target, trials[0].methods[0]))
     held = None if valid is None else fingerprint(valid)
@@ -141,8 +152,35 @@ def train(
     )
     told |= {"averaged": mean, "polished": polish}
     return replace(
-        fit, stopped=fit.stopped if whole else INTERRUPTED, settings=told, tried=tried, rows=rows, start=ready
+        fit,
+        stopped=fit.stopped if whole else INTERRUPTED,
+        settings=told,
+        tried=tried,
+        rows=rows if isinstance(rows, Candidates) else None,
+        start=ready,
     )
+
+
+def _check_in_parts(model: Model, rows: AnyRows) -> None:
+    """Raise an error that says why, where a model can't be fitted to rows that are not in one memory."""
+    if isinstance(rows, Candidates) or (model.ready and not isinstance(model, Blend | Trees)):
+        return
+    if isinstance(model, Blend | Trees) or not model.prepared_in_parts:
+        raise UsageError(
+            f"{model.kind} is fitted to rows in memory only; linear, network and cascades of these take rows in files"
+        )
+
+
+def _try_on(model: Model, rows: AnyRows) -> None:
+    """Score rows, or their first part, to see whether a model can."""
+    if isinstance(rows, Candidates):
+        model.score(rows)
+    else:
+        next(iter(rows.each(_scored, model)), None)
+
+
+def _scored(part: Candidates, model: Model) -> None:
+    model.score(part)
 
 
 def _identity(model: Model) -> list[Any]:
@@ -165,12 +203,12 @@ def _refuse(model: Model, **given: bool) -> None:
 
 
 def prepared(
-    model: Model, rows: Candidates, parameters: ParameterSettings | None = None, rng: int | np.random.Generator = 0
+    model: Model, rows: AnyRows, parameters: ParameterSettings | None = None, rng: int | np.random.Generator = 0
 ) -> Model:
     """The model that knows these rows' fields and features, with its parameters arranged as asked."""
     if not len(rows):
         raise InputError("there are no rows to fit to")
-    ready = model if model.ready and model.params.names else model.prepared(rows, rng)
+    ready = model if model.ready and model.params.names else model.prepared(rows, rng)  # type: ignore[arg-type]
     if not ready.params.names:
         raise UsageError(f"{ready.kind} has no parameters that a method could move: take it as a stage of a cascade")
     arranged = ready.at((parameters or ParameterSettings()).apply(ready.params))
@@ -207,8 +245,8 @@ def _trials(
 def _run_all(
     trials: list[Trial],
     model: Model,
-    rows: Candidates,
-    valid: Candidates | None,
+    rows: AnyRows,
+    valid: AnyRows | None,
     measure: Measure,
     running: Running,
     seed: int,
@@ -219,16 +257,25 @@ def _run_all(
     """The fit of each trial, and whether none was ended by Ctrl-C, which ends each after its epoch."""
     enough = threading.Event()
 
-    def task(number: int, trial: Trial) -> Fit | None:
+    def work(number: int, trial: Trial) -> TrialWork:
         begin = model if trial.start == 0 else model.initialised(np.random.default_rng(seed + trial.start))
         own = replace(running, seed=seed + trial.start, enough=enough.is_set)
         if checkpoint is not None:
             own = replace(own, checkpoint=Path(checkpoint) / f"run-{number:03d}")
         if progress is not None:
             own = replace(own, progress=lambda epoch: progress("training", number + 1, len(trials), epoch))
-        return run_trial(trial, begin, rows, valid, measure, own)
+        return TrialWork(trial, begin, own)
 
-    fits = run_parallel([partial(task, *each) for each in enumerate(trials)], jobs, enough=enough)
+    def task(each: TrialWork) -> Fit | None:
+        return run_trial(each.trial, each.model, rows, valid, measure, each.running)
+
+    every = [work(number, trial) for number, trial in enumerate(trials)]
+    away = ELSEWHERE.get()
+    if away is not None and isinstance(rows, Candidates) and not isinstance(valid, ScatteredRows):
+        return away.run_trials(every, rows, valid, measure), True
+    if isinstance(rows, ScatteredRows):  # each trial looks at a window of its own
+        jobs = min(jobs or os.cpu_count() or 1, AT_ONCE)
+    fits = run_parallel([partial(task, each) for each in every], jobs, enough=enough)
     return fits, not enough.is_set()
 
 
@@ -241,32 +288,39 @@ def _by_setting(trials: list[Trial], fits: list[Fit | None]) -> list[tuple[list[
     return [(some, trial) for trial, some in groups.items()]
 
 
-def averaged(fits: list[Fit], rows: Candidates, valid: Candidates | None, measure: Measure) -> Fit:
+def averaged(fits: list[Fit], rows: AnyRows, valid: AnyRows | None, measure: Measure) -> Fit:
     """The mean of linear models from several random starts, each brought to the same spread of scores.
 
     Where scores are linear in the parameters, the mean of models is a model; it varies less than any of them.
     """
-    spreads = [float(np.std(fit.model.score(rows))) or 1.0 for fit in fits]
+    spreads = [score_deviation(fit.model, rows) or 1.0 for fit in fits]
     values = [fit.model.params.free_values / spread for fit, spread in zip(fits, spreads, strict=True)]
     params = fits[0].model.params
     model = fits[0].model.at(params.with_free(np.mean(spreads) * np.mean(values, axis=0)))
-    found = [float("nan") if part is None else measure.value(model.score(part), part) for part in (rows, valid)]
+    found = [float("nan") if part is None else measured(model, part, measure) for part in (rows, valid)]
     best: Epoch = replace(fits[0].best, train=found[0], valid=found[1])
     return replace(fits[0], model=model, best=best)
 
 
-def _check(train: Candidates, valid: Candidates | None) -> None:
+def _check(train: AnyRows, valid: AnyRows | None) -> None:
     """Raise an error where no objective can learn anything."""
     for name, rows in (("training", train), ("validation", valid)):
         if rows is not None and not len(rows):
             raise InputError(f"the {name} set has no rows")
-    labels: Floats = np.nan_to_num(train.labels)
-    low, high = (np.full(train.queries, fill) for fill in (np.inf, -np.inf))
-    owner = train.query_of_rows()
-    np.minimum.at(low, owner, labels)
-    np.maximum.at(high, owner, labels)
-    if not (high > low).any():
+    found = [_label_range(train)] if isinstance(train, Candidates) else list(train.each(_label_range))
+    low, high, differ = (np.array(column) for column in zip(*found, strict=True))
+    if not differ.any():
         raise InputError(
             "no training query has documents with different labels: there is nothing to learn",
-            hint=f"{train.queries} queries, labels from {labels.min():g} to {labels.max():g}",
+            hint=f"{train.queries} queries, labels from {low.min():g} to {high.max():g}",
         )
+
+
+def _label_range(part: Candidates) -> tuple[float, float, bool]:
+    """The least and the largest label, and whether labels differ within any query."""
+    labels: Floats = np.nan_to_num(part.labels)
+    low, high = (np.full(part.queries, fill) for fill in (np.inf, -np.inf))
+    owner = part.query_of_rows()
+    np.minimum.at(low, owner, labels)
+    np.maximum.at(high, owner, labels)
+    return float(labels.min(initial=np.inf)), float(labels.max(initial=-np.inf)), bool((high > low).any())

@@ -22,6 +22,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.measures import Measure
 from fliprank.models import Model
 from fliprank.objectives import Objective
+from fliprank.optimize.anywhere import AnyRows
 from fliprank.optimize.fit import Epoch, Fit, Recorder
 from fliprank.optimize.methods import Method
 from fliprank.optimize.problem import Problem
@@ -52,9 +53,7 @@ class Trial:
 KEEP_DEFAULTS = Trial()
 
 
-def problem_of(
-    model: Model, rows: Candidates, measure: Measure, objective: Objective | None, method: Method
-) -> Problem:
+def problem_of(model: Model, rows: AnyRows, measure: Measure, objective: Objective | None, method: Method) -> Problem:
     """The problem as a method sees it; those that follow a paper to the letter see raw scores."""
     return Problem.of(model, rows, measure, objective, spread=not (method.as_printed or model.scales_freely))
 
@@ -74,7 +73,7 @@ class Running:
 
 
 def run_trial(
-    trial: Trial, model: Model, rows: Candidates, valid: Candidates | None, measure: Measure, running: Running
+    trial: Trial, model: Model, rows: AnyRows, valid: AnyRows | None, measure: Measure, running: Running
 ) -> Fit | None:
     """The fit of one trial; None where it was interrupted before its first epoch was done."""
     fit: Fit | None = None

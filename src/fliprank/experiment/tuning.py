@@ -22,6 +22,7 @@ from fliprank.arrays import Floats
 from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
 from fliprank.defaults import DEFAULT_MEASURE
+from fliprank.experiment.elsewhere import ELSEWHERE, Chain
 from fliprank.experiment.parameter_settings import ParameterSettings
 from fliprank.experiment.proving import Prover
 from fliprank.experiment.recipes import Recipes, in_words, recipes_for, weigh
@@ -35,11 +36,11 @@ from fliprank.models.registry import make_model
 from fliprank.objectives import Objective
 from fliprank.optimize.fit import Epoch, Fit, Tried
 from fliprank.optimize.methods import Method
-from fliprank.optimize.problem import all_alike
+from fliprank.optimize.shard import all_alike
 from fliprank.optimize.space import Space
 from fliprank.parallel import run_parallel
 
-__all__ = ["tune"]
+__all__ = ["Tuner", "tune"]
 
 ROUNDS = 4
 """A fit goes on while rows that it did not see come up among the first ranks, at most so many rounds."""
@@ -85,7 +86,7 @@ def tune(
         fit = choose_and_tune(rows, measure=chosen, folds=folds, seed=seed, progress=progress, **options)
         return replace(fit, prover=prover)
     made = make_model(model, rows) if isinstance(model, str) else model
-    tuner = _Tuner.of(made, rows, chosen, parameters, restarts, seed, jobs, progress)
+    tuner = Tuner.of(made, rows, chosen, parameters, restarts, seed, jobs, progress)
     found = tuner.blend(known, folds)
     values = [chosen.value(each.score(rows), rows) for each in (tuner.model, found.model)]
     trail = tuple(Epoch(number, float("nan"), value, float("nan")) for number, value in enumerate(values))
@@ -125,7 +126,7 @@ class _Blend:
 
 
 @dataclass(frozen=True, eq=False)
-class _Tuner:
+class Tuner:
     """Fits of one model on one set of queries, and on parts of it."""
 
     model: Model
@@ -147,7 +148,7 @@ class _Tuner:
         seed: int = 0,
         jobs: int | None = None,
         progress: Progress | None = None,
-    ) -> _Tuner:
+    ) -> Tuner:
         ready = prepared(model, rows, parameters)
         return cls(ready, RowPool.of(ready, rows, measure, seed), measure, restarts, seed, jobs, progress)
 
@@ -229,11 +230,15 @@ class _Tuner:
                 if self.progress is not None:
                     self.progress(what, done[0], total, None)
 
-        tasks = [partial(self._chain, chain, *rows, begun or {}, report) for rows in sets for chain in chains]
-        found = iter(run_parallel(tasks, self.jobs))
+        if (away := ELSEWHERE.get()) is not None:
+            work = [Chain(chain, *rows, begun or {}) for rows in sets for chain in chains]
+            found = iter(away.run_chains(work, self.model, self.measure, self.restarts, self.seed, report))
+        else:
+            tasks = [partial(self.chain, chain, *rows, begun or {}, report) for rows in sets for chain in chains]
+            found = iter(run_parallel(tasks, self.jobs))
         return [{trial: end for _ in chains for trial, end in next(found).items()} for _ in sets]
 
-    def _chain(
+    def chain(
         self,
         chain: Sequence[Trial],
         rows: Candidates,

@@ -27,6 +27,7 @@ from fliprank.experiment.query_diff import QueryDiff
 from fliprank.experiment.task import Queries, Task
 from fliprank.measures import Measure
 from fliprank.optimize.fit import Fit
+from fliprank.text.index import Index
 from fliprank.text.titles import titles_by_index
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def lists_of_tuning(
 
 def titles_of(task: Task) -> Any:
     """What reads titles, where the documents are known; none where they can't be read any more."""
-    if task.index is None or "docs" not in task.sources:
+    if not isinstance(task.index, Index) or "docs" not in task.sources:
         return None
     read = partial(titles_by_index, task.sources["docs"], task.index)
 

@@ -101,6 +101,9 @@ class Model(ABC):
     whole_queries: ClassVar[bool] = False
     """Whether a row's score depends on the other rows of its query, so that none of them may be left out."""
 
+    prepared_in_parts: ClassVar[bool] = False
+    """Whether `prepared` takes rows that are not in one memory (`ScatteredRows`), too."""
+
     params: Parameters = field(default=UNKNOWN, kw_only=True)
 
     def __init_subclass__(cls) -> None:

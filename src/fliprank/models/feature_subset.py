@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
+from fliprank.data.scattered import PickedFeatures, ScatteredRows
 from fliprank.errors import InputError, UsageError
 from fliprank.models.base import Model, Seed, build, describe, register
 from fliprank.models.folder import Record
@@ -50,10 +51,17 @@ class FeatureSubset(Model):
         object.__setattr__(self, "features", names)
         object.__setattr__(self, "params", self.model.params)
 
-    def prepared(self, train: Candidates, rng: Seed) -> Self:
+    def prepared(self, train: Candidates | ScatteredRows, rng: Seed) -> Self:
         known = self.ready and set(self.features) <= set(train.feature_names)
         names = self.features if known else matching_features(self.features, train.feature_names)
+        if isinstance(train, ScatteredRows):
+            few: Any = PickedFeatures(train, names)
+            return type(self)(self.model.prepared(few, rng), names)
         return type(self)(self.model.prepared(pick_features(train, names), rng), names)
+
+    @property
+    def prepared_in_parts(self) -> bool:  # type: ignore[override]
+        return self.model.prepared_in_parts
 
     @property
     def ready(self) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from fliprank.data.candidates import Candidates
+from fliprank.data.scattered import ScatteredRows
 from fliprank.errors import UsageError
 from fliprank.models.base import KINDS, Model
 from fliprank.models.blend import Blend
@@ -91,16 +92,16 @@ def _takes(name: str, setting: str) -> bool:
     return setting in {f.name for f in fields(KINDS[name]) if f.init}
 
 
-def check_rows(model: Model, rows: Candidates) -> None:
+def check_rows(model: Model, rows: Candidates | ScatteredRows) -> None:
     """Raise an error that says why, where a model makes no sense for these rows."""
     if "terms" in model.needs and rows.terms is None:
-        have = "features" if rows.features is not None else "labels"
+        have = "features" if rows.feature_names else "labels"
         raise UsageError(f"{model.kind} reads term statistics, and these rows have only {have}: take linear or network")
     if model.kind == "hybrid" and rows.lists is None:
         raise UsageError("hybrid fuses text with other lists, and these rows have none: see `fliprank tune --run`")
     if "lists" in model.needs and rows.lists is None:
         raise UsageError(f"{model.kind} ranks what several retrievers returned: make rows of runs by fusion_rows")
-    if "features" in model.needs and rows.features is None:
+    if "features" in model.needs and isinstance(rows, Candidates) and rows.features is None:
         raise UsageError(f"{model.kind} reads features, and these rows have none: take bm25f, or give them columns")
     if rows.terms is not None and "terms" not in model.needs:
         raise UsageError(

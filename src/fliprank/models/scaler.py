@@ -19,12 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from fliprank.arrays import Floats, Matrix, frozen
+from fliprank.data import scattered
 from fliprank.data.candidates import Candidates
+from fliprank.data.scattered import ScatteredRows, powers
 from fliprank.errors import InputError
 
 __all__ = ["Scaler", "feature_matrix"]
-
-BLOCK = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,18 +43,23 @@ class Scaler:
         return len(self.names)
 
     @classmethod
-    def of(cls, train: Candidates) -> Scaler:
+    def of(cls, train: Candidates | ScatteredRows) -> Scaler:
         """Measured on these rows."""
-        features, names = feature_matrix(train), train.feature_names
-        if not features.size:
-            raise InputError(f"nothing to learn from: {features.shape[0]} rows of {features.shape[1]} features")
-        if len(set(names)) < len(names):
-            twice = next(name for i, name in enumerate(names) if name in names[:i])
-            raise InputError(f"two features are called {twice!r}")
+        names = train.feature_names
+        if isinstance(train, ScatteredRows):
+            train.check_features(check_features)
+            _check_names(names, len(train))
+            return cls._from(names, *train.statistics())
+        features = feature_matrix(train)
+        _check_names(names, len(features))
         # Relative to the first row, so that the mean and deviation of a constant feature are exact.
         first = features[0].astype(np.float64)
         mean = first + _mean(features, first, 1)
         deviation = np.sqrt(_mean(features, mean, 2))
+        return cls._from(names, mean, deviation)
+
+    @classmethod
+    def _from(cls, names: tuple[str, ...], mean: Floats, deviation: Floats) -> Scaler:
         return cls(names, mean, np.divide(1.0, deviation, out=np.zeros(len(mean)), where=deviation > 0))
 
     def matrix(self, candidates: Candidates) -> Matrix:
@@ -63,6 +68,15 @@ class Scaler:
         if candidates.feature_names != self.names:
             raise _difference(self.names, candidates.feature_names)
         return features
+
+    def check(self, rows: Candidates | ScatteredRows) -> None:
+        """Raise if rows have other features than these, or some that are not finite."""
+        if isinstance(rows, Candidates):
+            self.matrix(rows)
+        elif rows.feature_names != self.names:
+            raise _difference(self.names, rows.feature_names)
+        else:
+            rows.check_features(check_features)
 
     def standardised(self, candidates: Candidates) -> Floats:
         """(x - mean) * scale: what a model sees."""
@@ -81,11 +95,24 @@ def feature_matrix(candidates: Candidates) -> Matrix:
     return features
 
 
+def check_features(part: Candidates) -> None:
+    """Raise if some of these candidates' features are not finite numbers."""
+    feature_matrix(part)
+
+
+def _check_names(names: tuple[str, ...], rows: int) -> None:
+    if not names or not rows:
+        raise InputError(f"nothing to learn from: {rows} rows of {len(names)} features")
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InputError(f"two features are called {twice!r}")
+
+
 def _mean(features: Matrix, origin: Floats, power: int) -> Floats:
-    """The mean of (x - origin)^power. In float64 the square of any float32 is far from overflow."""
+    """The mean of (x - origin)^power, added up in the blocks that `ScatteredRows` adds up, too."""
     total = np.zeros(features.shape[1])
-    for start in range(0, len(features), BLOCK):
-        total += ((features[start : start + BLOCK] - origin) ** power).sum(axis=0)
+    for start in range(0, len(features), scattered.BLOCK):
+        total += powers(features[start : start + scattered.BLOCK], origin, power)
     mean: Floats = total / len(features)
     return mean
 
@@ -93,8 +120,8 @@ def _mean(features: Matrix, origin: Floats, power: int) -> Floats:
 def _check_numbers(features: Matrix, candidates: Candidates) -> None:
     names = candidates.feature_names
     bad = np.zeros(features.shape[1], np.int64)
-    for start in range(0, len(features), BLOCK):
-        fine = np.isfinite(features[start : start + BLOCK])
+    for start in range(0, len(features), scattered.BLOCK):
+        fine = np.isfinite(features[start : start + scattered.BLOCK])
         if not fine.all():
             bad += (~fine).sum(axis=0)
     if bad.any():

@@ -16,6 +16,7 @@ import numpy as np
 
 from fliprank.arrays import Floats, Matrix
 from fliprank.data.candidates import Candidates
+from fliprank.data.scattered import ScatteredRows
 from fliprank.errors import UsageError
 from fliprank.kernels import kernel
 from fliprank.models.base import Model, Seed
@@ -36,12 +37,13 @@ class StandardisedModel(Model):
     """A model of features. It is prepared on its training rows, and from then on takes the same features only."""
 
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
+    prepared_in_parts: ClassVar[bool] = True
     scaler: Scaler | None = field(default=None, kw_only=True)
 
-    def prepared(self, train: Candidates, rng: Seed) -> Self:
+    def prepared(self, train: Candidates | ScatteredRows, rng: Seed) -> Self:
         """With the scaler of these training rows and small random weights, unless it has them."""
         if self.scaler is not None:
-            self.scaler.matrix(train)  # rows with other features are an error now
+            self.scaler.check(train)  # rows with other features are an error now
             return self
         return self._scaled(Scaler.of(train)).initialised(rng)
 

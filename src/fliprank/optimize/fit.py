@@ -21,6 +21,7 @@ import numpy as np
 
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
+from fliprank.data.scattered import ScatteredRows
 from fliprank.data.store import read_arrays, write_arrays
 from fliprank.errors import InputError, InterruptedFitError, UsageError
 from fliprank.measures.base import Measure
@@ -345,11 +346,13 @@ class Recorder:
         write_arrays(self.checkpoint, header, {**self.state, "best": self.best_values, "path": path})
 
 
-def fingerprint(candidates: Candidates | None, **settings: Any) -> str:
+def fingerprint(candidates: Candidates | ScatteredRows | None, **settings: Any) -> str:
     """A key of a run: other data or settings give another one."""
     digest = blake2b(digest_size=16)
     digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
-    if candidates is not None:
+    if isinstance(candidates, ScatteredRows):
+        digest.update(candidates.digest.encode())
+    elif candidates is not None:
         terms, counted = candidates.terms, dict[str, Any]()
         if terms is not None:
             counted = {f.name: getattr(terms, f.name) for f in fields(terms)}

@@ -21,32 +21,27 @@ from fliprank.objectives.gains import labels_of
 from fliprank.objectives.many_pairs import check_room, label_pairs
 from fliprank.optimize.scored import Scored
 from fliprank.optimize.shard import Shard
+from fliprank.optimize.shards import Kept, Shards
 
 __all__ = ["Pairs", "pairs_of"]
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """All pairs, shard by shard: `begin[s]` is the number of the first pair of shard s."""
+    """All pairs, shard by shard: `begin[s]` is the number of the first pair of shard s, which keeps `steps[s]`."""
 
     model: Model
-    shards: tuple[Shard, ...]
+    shards: Shards
     begin: Ints
-    steps: tuple[PairSteps, ...]
+    steps: Kept
     scored: Scored = field(default_factory=Scored)
 
     @classmethod
-    def of(cls, model: Model, shards: tuple[Shard, ...], scored: Scored | None = None) -> Pairs:
-        counts, steps = [0], list[PairSteps]()
-        for shard in shards:
-            objective, labels = _ranknet(shard), labels_of(shard.rows)
-            pairs = pairs_of(objective, shard.rows)
-            targets = objective.targets(labels[pairs[:, 0]], labels[pairs[:, 1]])
-            counts.append(len(pairs))
-            steps.append(pair_steps(model, shard.rows, pairs, targets))
+    def of(cls, model: Model, shards: Shards, scored: Scored | None = None) -> Pairs:
+        counts, steps = shards.tell_and_keep(pair_steps_of, model)
         if not sum(counts):
             raise InputError("no query has two rows of different labels: there is no pair to learn from")
-        return cls(model, shards, np.cumsum(counts), tuple(steps), scored or Scored())
+        return cls(model, shards, np.cumsum([0, *counts]), steps, scored or Scored())
 
     def __len__(self) -> int:
         return int(self.begin[-1])
@@ -54,23 +49,39 @@ class Pairs:
     def descend(self, values: Floats, order: Ints, rate: float) -> Floats:
         """The free values after a step for each pair, in this order."""
         self.scored.add(2 * len(order))
-        if len(self.steps) == 1:
-            return self.steps[0](values, order, rate)
         owner = np.searchsorted(self.begin, order, "right") - 1
         cuts = np.flatnonzero(np.diff(owner, prepend=-1, append=-1))
         for start, stop in pairwise(cuts.tolist()):
             shard = int(owner[start])
-            values = self.steps[shard](values, order[start:stop] - self.begin[shard], rate)
+            own, steps = order[start:stop] - self.begin[shard], (self.steps[shard],)
+            (values,) = self.shards.only(shard).tell(descend_pairs, values, own, rate, kept=(steps,))
         return values
 
     def total_cost(self, values: Floats) -> float:
         """RankNet's cost, summed over all pairs."""
-        self.scored.add(sum(len(shard.rows) for shard in self.shards))
-        model, costs = self.model.at(self.model.params.with_free(values)), list[Floats]()
-        for shard in self.shards:
-            whole = replace(_ranknet(shard), normalise="none")
-            costs.append(whole.per_query(model.score(shard.rows), shard.rows))
+        self.scored.add(self.shards.rows)
+        model = self.model.at(self.model.params.with_free(values))
+        costs = self.shards.tell(pair_costs_of, model)
         return float(np.concatenate(costs).sum())  # in the order of queries, wherever shards end
+
+
+def pair_steps_of(shard: Shard, model: Model) -> tuple[int, PairSteps]:
+    """Tells how many pairs a shard has; keeps what takes steps along them."""
+    objective, labels = _ranknet(shard), labels_of(shard.rows)
+    pairs = pairs_of(objective, shard.rows)
+    targets = objective.targets(labels[pairs[:, 0]], labels[pairs[:, 1]])
+    return len(pairs), pair_steps(model, shard.rows, pairs, targets)
+
+
+def descend_pairs(shard: Shard, values: Floats, order: Ints, rate: float, steps: PairSteps) -> Floats:
+    """Tells the free values after a step for each of these pairs of the shard."""
+    return steps(values, order, rate)
+
+
+def pair_costs_of(shard: Shard, model: Model) -> Floats:
+    """Tells RankNet's cost of each query, summed over its pairs."""
+    whole = replace(_ranknet(shard), normalise="none")
+    return whole.per_query(model.score(shard.rows), shard.rows)
 
 
 def _ranknet(shard: Shard) -> RankNet:

@@ -1,10 +1,11 @@
 """All that a method may ask of the data: the objective and its gradient, the measure, exact trajectories, single steps.
 
-A `Problem` is made of shards, each of them some queries with all their rows. It sums what the shards answer, so that a
-method can't tell where rows are: here all in memory, in one shard or in several. Value and gradient are sums over
-queries; the measure is taken of the values of all queries, in their order; the steps of all queries along a line are
-merged. None of this depends on where one shard ends and the next begins.
+A `Problem` is made of shards, each of them some queries with all their rows. It sums what the shards tell, so that a
+method can't know where rows are: in memory, in one shard or in several, or elsewhere (see `shards.py`). Value and
+gradient are sums over queries; the measure is taken of the values of all queries, in their order; the steps of all
+queries along a line are merged. None of this depends on where one shard ends and the next begins.
 
+>>> from fliprank.data.candidates import Candidates
 >>> from fliprank.models import Linear
 >>> rows = Candidates.of([1, 0, 0], features=[[5, 0.3], [9, 0.1], [4, 0.2]])
 >>> problem = Problem.of(Linear().prepared(rows, 0).at([0, 1, 0.5]), rows, parse_measure("RR"))
@@ -14,32 +15,44 @@ merged. None of this depends on where one shard ends and the next begins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fliprank.arrays import Floats, Ints
-from fliprank.data.candidates import Candidates
 from fliprank.errors import UsageError
 from fliprank.landscape.direction import reach
-from fliprank.landscape.model_trajectory import model_steps
 from fliprank.landscape.step_function import StepFunction, step_function
-from fliprank.landscape.steps import Steps, find_steps, join_steps
-from fliprank.landscape.sweep import Line
+from fliprank.landscape.steps import join_steps
 from fliprank.measures import Measure, parse_measure
 from fliprank.models.base import Model
 from fliprank.models.parameters import Parameters
 from fliprank.objectives.base import Objective
+from fliprank.optimize import file_shards  # noqa: F401 (makes windows of files known to `shards_of`)
 from fliprank.optimize.pairs import Pairs
 from fliprank.optimize.scored import Scored
-from fliprank.optimize.shard import Evaluation, Shard
+from fliprank.optimize.shard import (
+    alike_of,
+    bent_steps,
+    gradient_of,
+    measure_along,
+    measure_of,
+    moved_scores,
+    scores_of,
+    slope_of,
+    spread_of,
+    steps_of,
+    value_and_grad_of,
+    value_of,
+)
+from fliprank.optimize.shards import Kept, Shards, shards_of
 from fliprank.optimize.space import Space, stepped, widths_of
 from fliprank.parallel import one_thread
 
-__all__ = ["GAIN", "Place", "Problem", "all_alike"]
+__all__ = ["GAIN", "Place", "Problem"]
 
 GAIN = 1e-12
 """The least gain of a measure that counts."""
@@ -56,10 +69,10 @@ REACH = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A point of the search: its free values, the scores of each shard there, and the measure (larger is better)."""
+    """A point of the search: its free values, the scores that each shard keeps, the measure (larger is better)."""
 
     values: Floats
-    scores: tuple[Floats, ...]
+    scores: Kept
     measure: float
 
 
@@ -67,9 +80,10 @@ class _Forward(NamedTuple):
     """The objective's value, and what its gradient is made of: how many queries have scores in units of a spread."""
 
     value: float
-    work: list[Evaluation]
+    along_scores: float
     spread: float
     counted: int
+    kept: tuple[Kept, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,47 +100,35 @@ class Problem:
     """
 
     model: Model
-    shards: tuple[Shard, ...]
+    shards: Shards
     measure: Measure
     objective: Objective | None = None
     spread: bool = False
     scored: Scored = field(default_factory=Scored)
-    _latest: dict[str, tuple[bytes, tuple[Floats, ...]]] = field(default_factory=dict, init=False, repr=False)
+    _latest: dict[str, tuple[bytes, Kept]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(
         cls,
         model: Model,
-        rows: Candidates | Sequence[Candidates],
+        rows: Any,
         measure: Measure | str,
         objective: Objective | None = None,
         *,
         spread: bool = False,
     ) -> Problem:
         """The problem of these rows, or of a list of shards; row numbers of an objective count through all shards."""
-        parts, begin, shards = [rows] if isinstance(rows, Candidates) else list(rows), 0, list[Shard]()
-        for part in parts:
-            own = objective
-            if objective is not None and len(parts) > 1:
-                own = objective.take(np.arange(begin, begin + len(part)))
-            shards.append(Shard(part, own))
-            begin += len(part)
-        return cls(model, tuple(shards), parse_measure(measure), objective, spread)
+        return cls(model, shards_of(rows, objective), parse_measure(measure), objective, spread)
 
     @property
     def params(self) -> Parameters:
         """The parameters to fit, with the values to start from."""
         return self.model.params
 
-    @cached_property
+    @property
     def queries(self) -> int:
         """How many queries there are."""
-        return sum(shard.rows.queries for shard in self.shards)
-
-    @cached_property
-    def _first(self) -> Ints:
-        """The number of the first query of each shard."""
-        return np.cumsum([0, *(shard.rows.queries for shard in self.shards)])
+        return self.shards.queries
 
     def space(self, *, factors: bool = False, prior: float = 0.0) -> Space:
         """The space that a method searches."""
@@ -142,19 +144,11 @@ class Problem:
 
     def select(self, queries: Ints) -> Problem:
         """The problem of some of the queries (numbers that rise)."""
-        return replace(self, shards=tuple(self._parts(queries)))
+        return replace(self, shards=self.shards.select(queries))
 
     def with_objective(self, objective: Objective) -> Problem:
         """The same rows under another objective, of which nothing is given by row."""
-        shards = tuple(Shard(shard.rows, objective) for shard in self.shards)
-        return replace(self, shards=shards, objective=objective)
-
-    def _parts(self, queries: Ints) -> list[Shard]:
-        if len(queries) == self.queries:
-            return list(self.shards)
-        cuts = np.searchsorted(queries, self._first)
-        owned = [queries[cuts[s] : cuts[s + 1]] - self._first[s] for s in range(len(self.shards))]
-        return [shard.part(own) for shard, own in zip(self.shards, owned, strict=True) if len(own)]
+        return replace(self, shards=self.shards.with_objective(objective), objective=objective)
 
     # The objective
 
@@ -165,42 +159,47 @@ class Problem:
 
         `progress`, from 0 to 1, is how far the training has come, for objectives that change on the way.
         """
-        parts = list(self.shards) if queries is None else self._parts(queries)
-        return self._value_and_grad(parts, values, progress)
+        shards = self.shards if queries is None else self.shards.select(queries)
+        return self._value_and_grad(shards, values, progress)
 
     def value(self, values: Floats) -> float:
         """The cost alone: it spares the way back through the model, which takes as long as the way there."""
-        return self._sign * self._forward(list(self.shards), values, 1.0).value
+        return self._sign * self._forward(self.shards, self.at(values), values, 1.0).value
 
-    def _value_and_grad(self, parts: list[Shard], values: Floats, progress: float) -> tuple[float, Floats]:
-        found = self._forward(parts, values, progress)
-        if found.counted:
-            along = sum(each.along_scores() for each in found.work)
-            for each in found.work:
-                each.in_units(along, found.spread, found.counted)
-        gradient = np.sum([each.pull() for each in found.work], axis=0)
-        return self._sign * found.value, self._sign * gradient
+    def _value_and_grad(self, shards: Shards, values: Floats, progress: float) -> tuple[float, Floats]:
+        sign, model = self._sign, self.at(values)
+        if not self.spread:
+            self.scored.add(shards.rows)
+            told, scores = shards.tell_and_keep(value_and_grad_of, model, progress, shards.queries)
+            self._note(shards, values, scores)
+            return sign * sum(value for value, _ in told), sign * np.sum([gradient for _, gradient in told], axis=0)
+        found = self._forward(shards, model, values, progress)
+        units = (found.along_scores, found.spread, found.counted)
+        return sign * found.value, sign * np.sum(shards.tell(gradient_of, model, *units, kept=found.kept), axis=0)
 
     @property
     def _sign(self) -> float:
         return -1.0 if self._objective().maximise else 1.0
 
-    def _forward(self, parts: list[Shard], values: Floats, progress: float) -> _Forward:
-        objective = self._objective()
-        self.scored.add(sum(len(part.rows) for part in parts))
-        model = self.at(values)
-        total = sum(part.rows.queries for part in parts)
-        work = [Evaluation(part, model, (part.objective or objective).at(progress)) for part in parts]
-        shares = [part.rows.queries / total for part in parts]
-        if total == self.queries:
-            self._latest["scores"] = (values.tobytes(), tuple(each.scores for each in work))
+    def _forward(self, shards: Shards, model: Model, values: Floats, progress: float) -> _Forward:
+        self.scored.add(shards.rows)
+        scores = shards.keep(scores_of, model)
+        self._note(shards, values, scores)
         if not self.spread:
-            return _Forward(sum(each.evaluate(share) for each, share in zip(work, shares, strict=True)), work, 1.0, 0)
-        spreads = [each.spread() for each in work]
+            told, by_score = shards.tell_and_keep(value_of, progress, shards.queries, None, kept=(scores,))
+            return _Forward(sum(each.value for each in told), 0.0, 1.0, 0, ())
+        spreads, moments = shards.tell_and_keep(spread_of, kept=(scores,))
         counted = sum(each.queries for each in spreads)
         spread = sum(each.total for each in spreads) / counted if counted else 1.0
-        value = sum(each.evaluate(share, spread) for each, share in zip(work, shares, strict=True))
-        return _Forward(value + (0.0 if counted else self._sign * NO_ORDER), work, spread, counted)
+        told, by_score = shards.tell_and_keep(value_of, progress, shards.queries, spread, kept=(scores,))
+        value, along_scores = (sum(column) for column in zip(*told, strict=True))
+        value += 0.0 if counted else self._sign * NO_ORDER
+        return _Forward(value, along_scores, spread, counted, (scores, moments, by_score))
+
+    def _note(self, shards: Shards, values: Floats, scores: Kept) -> None:
+        """Remember the scores behind an answer on all queries."""
+        if shards.queries == self.queries:
+            self._latest["scores"] = (values.tobytes(), scores)
 
     def _objective(self) -> Objective:
         if self.objective is None:
@@ -217,50 +216,41 @@ class Problem:
         """The measure of each query."""
         return self._per_query(self._scores(values))
 
-    def _scores(self, values: Floats) -> tuple[Floats, ...]:
-        self.scored.add(self._rows)
+    def _scores(self, values: Floats) -> Kept:
+        self.scored.add(self.shards.rows)
         at, scores = self._latest.get("scores", (b"", ()))
         if at == values.tobytes() and scores:
             return scores
-        model = self.at(values)
-        return tuple(model.score(shard.rows) for shard in self.shards)
+        return self.shards.keep(scores_of, self.at(values))
 
-    def _per_query(self, scores: Sequence[Floats]) -> Floats:
-        parts = [self.measure.per_query(own, shard.rows) for own, shard in zip(scores, self.shards, strict=True)]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    def _per_query(self, scores: Kept) -> Floats:
+        return _joined(self.shards.tell(measure_of, self.measure, kept=(scores,)))
 
-    @cached_property
-    def _rows(self) -> int:
-        """How many documents there are."""
-        return sum(len(shard.rows) for shard in self.shards)
-
-    def _signed(self, scores: Sequence[Floats]) -> float:
-        return self.measure.sign * self.measure.aggregate(self._per_query(scores))
+    def _signed(self, per_query: Floats) -> float:
+        return self.measure.sign * self.measure.aggregate(per_query)
 
     def place(self, values: Floats) -> Place:
         """These free parameters, with scores and measure."""
         scores = self._scores(values)
-        return Place(values, scores, self._signed(scores))
+        return Place(values, scores, self._signed(self._per_query(scores)))
 
     def line(self, values: Floats, direction: Floats) -> Callable[[float], float]:
         """The measure at values + x direction as a function of x."""
         model = self.at(values)
         if not model.linear_along(direction):
             return lambda x: self.measure_at(stepped(self.params, values, direction, x))
-        scores = self._scores(values)
-        slopes = [shard.slope(model, direction) for shard in self.shards]
+        kept = (self._scores(values), self.shards.tell_and_keep(slope_of, model, direction)[1])
 
         def at(x: float) -> float:
-            self.scored.add(self._rows)
-            return self._signed([base + x * slope for base, slope in zip(scores, slopes, strict=True)])
+            self.scored.add(self.shards.rows)
+            return self._signed(_joined(self.shards.tell(measure_along, self.measure, x, kept=kept)))
 
         return at
 
     def ranks_nothing(self, place: Place) -> bool:
         """Whether all scores of each query tie: what the measure says there is the order of ties, not the model's."""
-        if not any((shard.rows.sizes > 1).any() for shard in self.shards):
-            return False
-        return all(all_alike(own, shard.rows) for own, shard in zip(place.scores, self.shards, strict=True))
+        alike = self.shards.tell(alike_of, kept=(place.scores,))
+        return any(each.several for each in alike) and all(each.all for each in alike)
 
     # The exact trajectory
 
@@ -282,19 +272,16 @@ class Problem:
             low, high = max(low, -room), min(high, room)
         if not low < high:
             return None
-        self.scored.add(self._rows)
-        steps, width = list[Steps](), 0.0
-        if linear:
-            slopes = [shard.slope(model, direction) for shard in self.shards]
-            alike = (all_alike(slope, shard.rows) for slope, shard in zip(slopes, self.shards, strict=True))
+        self.scored.add(self.shards.rows)
+        if not linear:
+            found = self.shards.tell(bent_steps, model, direction, self.measure, low, high, resolution)
+            steps, width = [own for own, _ in found], found[0][1]
+        else:
+            alike, slopes = self.shards.tell_and_keep(slope_of, model, direction)
             if not flat and all(alike):
                 return None
-            for shard, base, slope in zip(self.shards, place.scores, slopes, strict=True):
-                steps.append(find_steps(Line(base, slope, low, high), shard.rows, self.measure))
-        else:
-            for shard in self.shards:
-                found, width = model_steps(model, shard.rows, direction, self.measure, low, high, resolution)
-                steps.append(found)
+            kept, width = (place.scores, slopes), 0.0
+            steps = self.shards.tell(steps_of, self.measure, low, high, kept=kept)
         return step_function(join_steps(steps), self.measure, low, high, resolution=width)
 
     def moved(self, place: Place, direction: Floats, x: float) -> Place:
@@ -302,11 +289,9 @@ class Problem:
         values, model = stepped(self.params, place.values, direction, x), self.at(place.values)
         if not model.linear_along(direction):
             return self.place(values)
-        scores = tuple(
-            base + x * shard.slope(model, direction) for base, shard in zip(place.scores, self.shards, strict=True)
-        )
-        self.scored.add(self._rows)
-        return Place(values, scores, self._signed(scores))
+        scores = self.shards.keep(moved_scores, model, direction, x, kept=(place.scores,))
+        self.scored.add(self.shards.rows)
+        return Place(values, scores, self._signed(self._per_query(scores)))
 
     # Single steps
 
@@ -321,11 +306,9 @@ class Problem:
         The cost is infinite where the rate is so large that values grow without end.
         """
         lower, upper, total = self.params.free_lower, self.params.free_upper, 0.0
-        owner = np.searchsorted(self._first, order, "right") - 1
         with one_thread():  # for one query at a time, other threads would only be woken in vain
-            for shard, query in zip(owner.tolist(), order.tolist(), strict=True):
-                single = self.shards[shard].query(query - int(self._first[shard]))
-                value, gradient = self._value_and_grad([single], values, progress)
+            for query in order.tolist():
+                value, gradient = self._value_and_grad(self.shards.single(query), values, progress)
                 values = np.clip(values - rate * gradient, lower, upper)
                 total += value
                 if not (np.abs(values) < DIVERGED).all():
@@ -333,8 +316,6 @@ class Problem:
         return values, total / max(len(order), 1)
 
 
-def all_alike(numbers: Floats, rows: Candidates) -> bool:
-    """Whether all rows of each query have the same number, such as a score or a slope."""
-    same = np.diff(numbers, prepend=numbers[:1]) == 0
-    same[rows.offsets[:-1][rows.sizes > 0]] = True
-    return bool(same.all())
+def _joined(parts: list[Floats]) -> Floats:
+    """What shards told of their queries, as of all queries."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields as attributes
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from fliprank.data.candidates import Candidates
 from fliprank.data.files import StrPath
@@ -28,7 +28,40 @@ from fliprank.text.search.hybrid import search_hybrid
 from fliprank.text.search.queries import QueriesLike
 from fliprank.text.search.retrieve import Scorer, named_rows, search
 
-__all__ = ["VERSION", "Index", "Progress"]
+__all__ = ["VERSION", "Index", "Progress", "Searchable"]
+
+
+class Searchable(Protocol):
+    """What a tuning asks of documents, be they in one index or in many on other machines."""
+
+    @property
+    def fields(self) -> tuple[str, ...]: ...
+    @property
+    def analyzer(self) -> Analyzer: ...
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+    def __len__(self) -> int: ...
+    def search(
+        self,
+        queries: QueriesLike,
+        model: Scorer | None = None,
+        *,
+        depth: int = 1000,
+        runs: Mapping[str, RunLike] | Sequence[RunLike] | None = None,
+    ) -> Run: ...
+    def rows(self, queries: QueriesLike, documents: Mapping[str, Sequence[str]]) -> Candidates: ...
+    def candidates(self, queries: QueriesLike, qrels: QrelsLike | None = None, **options: Any) -> Candidates: ...
+    def pool(
+        self,
+        queries: QueriesLike,
+        qrels: QrelsLike | None = None,
+        *,
+        depth: int = 2500,
+        sample: int = 0,
+        seed: int = 0,
+        ranker: Scorer | Sequence[Scorer | None] | None = None,
+        runs: Mapping[str, RunLike] | Sequence[RunLike] | None = None,
+    ) -> Pool: ...
 
 
 class Index(IndexArrays):

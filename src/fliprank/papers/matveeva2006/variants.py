@@ -19,6 +19,7 @@ from fliprank.papers.matveeva2006.tables import READING, columns
 from fliprank.papers.part import Finding, Setting, Verdict, part
 from fliprank.papers.rules import Claims, alike, as_good, difference, larger
 from fliprank.text.features.features import features
+from fliprank.text.index import Index
 
 __all__ = ["COSTS"]
 
@@ -222,7 +223,7 @@ def _real(setting: Setting, name: str, depth: int) -> list[Candidates]:
     """Training, validation and test queries of a collection, with all features of its index."""
     task = text_collection(setting, name, depth=depth)
     asked = data_path(setting, name) / "queries.jsonl"
-    assert task.index is not None
+    assert isinstance(task.index, Index)
     parts = [part.rows for part in (task.train, task.test) if part is not None]
     if setting.quick:
         parts = [some_queries(rows, 60, setting.seed) for rows in parts]

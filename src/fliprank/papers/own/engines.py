@@ -26,6 +26,7 @@ from fliprank.models import EngineText
 from fliprank.papers.checkpoint import kept
 from fliprank.papers.data import text_collection
 from fliprank.papers.part import Finding, Setting, Verdict, part
+from fliprank.text.index import Index
 
 __all__ = ["in_engines", "translated"]
 
@@ -137,7 +138,7 @@ def _kept_promises(rows: list[tuple[Any, ...]]) -> str:
 
 
 def _shown(engine: str, function: str, task: Task, setting: Setting) -> list[Any]:
-    assert task.index is not None
+    assert isinstance(task.index, Index)
     assert task.test is not None
     assert task.test.qrels is not None
     model, proof = _tuned(engine, function, task, setting)

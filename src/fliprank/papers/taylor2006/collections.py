@@ -118,7 +118,7 @@ def real_features(setting: Setting, name: str = "scifact") -> Collection:
     """A text collection with every feature that the index can give, and its own test queries."""
     depth, select = (20, ["*.covered*", "*.phrase*"]) if setting.quick else (DOCUMENTS, None)
     task = text_collection(setting, name, depth)
-    assert task.index is not None
+    assert isinstance(task.index, fr.Index)
     assert task.test is not None
     parts = []
     for queries, most in ((task.train, 60), (task.test, 40)):

@@ -62,7 +62,7 @@ def _web_pages(setting: Setting) -> Corpus:
 
 def _collection(setting: Setting) -> Corpus:
     task = text_collection(setting, "cranfield", 30 if setting.quick else DEPTH)
-    assert task.index is not None
+    assert isinstance(task.index, fr.Index)
     select = ["*.bm25*", "*.covered*"] if setting.quick else None
     rows = fr.features(task.index, task.train.rows, task.train.texts, select=select)
     return Corpus("cranfield", "Enterprise", _folds(rows, setting), fr.Network(hidden=4), "rated")

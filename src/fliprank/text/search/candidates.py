@@ -33,8 +33,9 @@ from fliprank.data.trec import Qrels, read_qrels
 from fliprank.errors import InputError, UsageError
 from fliprank.models.hybrid import Hybrid
 from fliprank.text.index_arrays import IndexArrays
-from fliprank.text.search.queries import Queries, QueriesLike, analyse, read_queries
-from fliprank.text.search.retrieve import Scorer, matching, rows_of, top
+from fliprank.text.search.collection import Collection, collection_of
+from fliprank.text.search.queries import Queries, QueriesLike, read_queries
+from fliprank.text.search.retrieve import Scorer
 from fliprank.text.search.run_documents import RunDocuments
 
 __all__ = ["LeftOut", "Pool", "QrelsLike", "find_candidates", "list_some", "pool", "under_ids_of"]
@@ -69,7 +70,7 @@ class Pool:
 
 
 def find_candidates(
-    index: IndexArrays, queries: QueriesLike, qrels: QrelsLike | None = None, **options: Any
+    index: IndexArrays | Collection, queries: QueriesLike, qrels: QrelsLike | None = None, **options: Any
 ) -> Candidates:
     """See `Index.candidates`."""
     found = pool(index, queries, qrels, **options)
@@ -78,7 +79,7 @@ def find_candidates(
 
 
 def pool(
-    index: IndexArrays,
+    index: IndexArrays | Collection,
     queries: QueriesLike,
     qrels: QrelsLike | None = None,
     *,
@@ -97,34 +98,35 @@ def pool(
         texts = _judged_queries(texts, judged, left_out)
     if not texts:
         raise InputError("no queries")
-    asked = analyse(index, texts)
+    source = collection_of(index)
+    asked = source.analysed(texts)
     unmatched = _note_unmatched(asked, left_out)
     owners, documents = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for each in (ranker if isinstance(ranker, Sequence) else [ranker]) if depth > 0 else ():
-        offsets, found, _ = top(index, asked, each.text if isinstance(each, Hybrid) else each, depth)
+        offsets, found = source.top(asked, each.text if isinstance(each, Hybrid) else each, depth)
         owners.append(_owners(offsets))
         documents.append(found)
-    listed = None if runs is None else RunDocuments.of(index, asked.qids, runs, depth or None)
+    listed = None if runs is None else RunDocuments.of(source, asked.qids, runs, depth or None)
     if listed is not None:
         owners.append(listed.owner)
         documents.append(listed.document)
-    labelled = None if judged is None else _Labelled.of(index, asked, judged, left_out, listed is not None)
+    labelled = None if judged is None else _Labelled.of(source, asked, judged, left_out, listed is not None)
     if labelled is not None:
         owners.append(labelled.owner)
         documents.append(labelled.document)
     if sample > 0:
-        owner, sampled = _sample(index, asked, sample, seed)
+        owner, sampled = _sample(source, asked, sample, seed)
         owners.append(owner)
         documents.append(sampled)
-    offsets, chosen = _united(np.concatenate(owners), np.concatenate(documents), len(asked), index.documents)
-    labels = None if labelled is None else labelled.labels_of(offsets, chosen, index.documents)
-    rows = rows_of(index, asked, offsets, chosen, labels)
+    offsets, chosen = _united(np.concatenate(owners), np.concatenate(documents), len(asked), source.documents)
+    labels = None if labelled is None else labelled.labels_of(offsets, chosen, source.documents)
+    rows = source.rows_of(asked, offsets, chosen, labels)
     if labelled is not None:
         missed = bounds(np.bincount(labelled.missed_owner, minlength=len(asked)))
         rows = replace(rows, missed_offsets=missed, missed_labels=labelled.missed)
     if listed is None:
         return Pool(rows, left_out, unmatched)
-    return Pool(listed.beside(rows, chosen, index.documents), left_out, unmatched, listed.notes)
+    return Pool(listed.beside(rows, chosen, source.documents), left_out, unmatched, listed.notes)
 
 
 def _owners(offsets: Ints) -> Ints:
@@ -201,7 +203,7 @@ class _Labelled:
 
     @classmethod
     def of(
-        cls, index: IndexArrays, queries: Queries, qrels: Qrels, left_out: dict[LeftOut, str], without_terms: bool
+        cls, index: Collection, queries: Queries, qrels: Qrels, left_out: dict[LeftOut, str], without_terms: bool
     ) -> _Labelled:
         """`without_terms`: whether a query that has no terms can have rows, too."""
         partner = locate(queries.qids, qrels.qids)
@@ -211,7 +213,7 @@ class _Labelled:
         document = index.numbers_of(ids)
         absent = ids.take(np.flatnonzero(document < 0))
         if len(absent) == len(ids):
-            hint = f"judged: {absent[0]}; indexed: {index.docids[0]}"
+            hint = f"judged: {absent[0]}; indexed: {index.ids_of(np.zeros(1, np.int64))[0]}"
             raise InputError("no judged document is in the index", hint=hint)
         _note(left_out, LeftOut.UNKNOWN_DOCUMENTS, len(ids), absent)
         used = (document >= 0) & ((queries.sizes[owner] > 0) | without_terms)
@@ -227,9 +229,9 @@ class _Labelled:
         return labels
 
 
-def _sample(index: IndexArrays, queries: Queries, sample: int, seed: int) -> tuple[Ints, Ints]:
+def _sample(index: Collection, queries: Queries, sample: int, seed: int) -> tuple[Ints, Ints]:
     """For each query, up to `sample` random documents that have all its terms: (queries, documents)."""
-    offsets, documents = matching(index, queries, "and")
+    offsets, documents = index.matching(queries)
     owner = _owners(offsets)
     order = np.lexsort((np.random.default_rng(seed).random(len(owner)), owner))
     kept = np.sort(order[positions(offsets) < sample])

@@ -11,9 +11,9 @@ from fliprank.data.csr import bounds
 from fliprank.data.term_statistics import TermStatistics
 from fliprank.kernels import kernel, parallel_kernel, prange
 from fliprank.text.index_arrays import IndexArrays, Postings
-from fliprank.text.search.queries import Queries
+from fliprank.text.search.queries import Queries, Whole
 
-__all__ = ["advance", "statistics"]
+__all__ = ["advance", "statistics", "whole_of"]
 
 
 class Rows(NamedTuple):
@@ -37,9 +37,7 @@ def statistics(index: IndexArrays, queries: Queries, offsets: Ints, documents: I
     order = np.argsort(owner * max(index.documents, 1) + documents, kind="stable")
     tf = np.zeros((starts[-1], len(index.fields)), np.float32)
     _gather(Rows(offsets, documents, order, starts, queries.offsets, queries.number), index.postings, tf)
-    known = queries.number >= 0
-    collection, field_df = np.zeros((2, len(known), len(index.fields)))
-    collection[known], field_df[known] = index.cf[queries.number[known]], index.field_df[queries.number[known]]
+    whole = whole_of(index, queries) if queries.whole is None else queries.whole
     return TermStatistics(
         index.fields,
         queries.offsets,
@@ -49,15 +47,24 @@ def statistics(index: IndexArrays, queries: Queries, offsets: Ints, documents: I
         tf,
         index.length[documents].astype(np.float32),
         count=queries.count,
-        collection=collection,
-        tokens=index.field_tokens.astype(np.float64),
-        documents=index.documents,
+        collection=whole.collection.astype(np.float64),
+        tokens=whole.tokens.astype(np.float64),
+        documents=whole.documents,
         df=queries.df.astype(np.float64),
-        field_df=field_df,
-        field_documents=index.field_documents.astype(np.float64),
+        field_df=whole.field_df.astype(np.float64),
+        field_documents=whole.field_documents.astype(np.float64),
         distinct=index.distinct[documents].astype(np.float32),
-        distinct_tokens=index.distinct.sum(axis=0, dtype=np.float64),
+        distinct_tokens=whole.distinct_tokens,
     )
+
+
+def whole_of(index: IndexArrays, queries: Queries) -> Whole:
+    """What is known of the documents of an index, and of the terms of queries in them."""
+    known = queries.number >= 0
+    collection, field_df = np.zeros((2, len(known), len(index.fields)), np.int64)
+    collection[known], field_df[known] = index.cf[queries.number[known]], index.field_df[queries.number[known]]
+    fields = index.field_tokens, index.field_documents, index.distinct.sum(axis=0, dtype=np.float64)
+    return Whole(index.documents, *fields, collection, field_df)
 
 
 @kernel

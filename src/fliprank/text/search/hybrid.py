@@ -16,6 +16,7 @@ from fliprank.errors import UsageError
 from fliprank.models.hybrid import Hybrid
 from fliprank.text.index_arrays import IndexArrays
 from fliprank.text.search.candidates import pool
+from fliprank.text.search.collection import Collection
 from fliprank.text.search.queries import QueriesLike
 from fliprank.text.search.retrieve import Scorer
 
@@ -23,7 +24,7 @@ __all__ = ["search_hybrid"]
 
 
 def search_hybrid(
-    index: IndexArrays,
+    index: IndexArrays | Collection,
     queries: QueriesLike,
     model: Scorer | None,
     runs: Mapping[str, RunLike] | Sequence[RunLike] | None,

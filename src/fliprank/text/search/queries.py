@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from fliprank.kernels import kernel
 from fliprank.text.index_arrays import IndexArrays
 from fliprank.text.words import cut_texts
 
-__all__ = ["Queries", "QueriesLike", "analyse", "idf_of", "read_queries"]
+__all__ = ["Queries", "QueriesLike", "Whole", "analyse", "idf_of", "look_up", "read_queries"]
 
 QueriesLike = Mapping[str, str] | StrPath
 """Query texts by id; or a file: JSON lines (`_id`, `text`), tab-separated lines (id, text), TREC topics (title),
@@ -35,11 +35,32 @@ or a table of judgements (query, docid, rating)."""
 
 
 @dataclass(frozen=True, eq=False)
+class Whole:
+    """What is known of a whole collection where an index has a part of it only (see `IndexShards`).
+
+    Per field: the number of terms (`tokens`), of documents that have any, and of different terms summed over documents;
+    per query term and field: occurrences (`collection`) and documents.
+    """
+
+    documents: int
+    tokens: Ints
+    field_documents: Ints
+    distinct_tokens: Floats
+    collection: Ints
+    field_df: Ints
+
+    def span(self, first: int, end: int) -> Whole:
+        """The same of the query terms `first:end`."""
+        return replace(self, collection=self.collection[first:end], field_df=self.field_df[first:end])
+
+
+@dataclass(frozen=True, eq=False)
 class Queries:
     """Query q owns the distinct terms `offsets[q]:offsets[q + 1]` and the words `word_offsets[q]:word_offsets[q + 1]`.
 
     Per term: `number` in the index (-1 if no document has it), `count` in the query, `df` and `idf` over all fields.
-    Per word, in the order of the text: `sequence` says which of the query's terms it is, counted from 0.
+    Per word, in the order of the text: `sequence` says which of the query's terms it is, counted from 0. Where the
+    index has a part of the collection only, `df`, `idf` and `whole` are of all of it.
     """
 
     qids: Ids
@@ -51,6 +72,7 @@ class Queries:
     idf: Floats
     word_offsets: Ints
     sequence: Ints
+    whole: Whole | None = None
 
     def __len__(self) -> int:
         return len(self.qids)
@@ -71,7 +93,8 @@ class Queries:
         offsets, words = self.offsets[first : end + 1] - a, self.word_offsets[first : end + 1] - c
         per_term = self.number[a:b], self.count[a:b], self.df[a:b], self.idf[a:b]
         qids, terms = self.qids.take(np.arange(first, end)), self.terms.take(np.arange(a, b))
-        return Queries(qids, offsets, terms, *per_term, words, self.sequence[c:d])
+        whole = None if self.whole is None else self.whole.span(int(a), int(b))
+        return Queries(qids, offsets, terms, *per_term, words, self.sequence[c:d], whole)
 
 
 def idf_of(df: Any, documents: int) -> Any:
@@ -186,11 +209,16 @@ def analyse(index: IndexArrays, texts: Mapping[str, str]) -> Queries:
     owner, term = np.divmod(key[order], max(len(first), 1))
     offsets = bounds(np.bincount(owner, minlength=len(texts)))
     terms = stems.take(first[term])
-    number = _look_up(*terms.arrays, *index.terms.arrays)
+    number = look_up(index, terms)
     df = np.where(number < 0, 0, index.starts[number + 1] - index.starts[number])
     sequence = np.argsort(order)[which] - offsets[query]
     each = number, count[order].astype(np.float64), df, idf_of(df, index.documents)
     return Queries(Ids.of(texts), offsets, terms, *each, bounds(chunk.counts.astype(np.int64)), sequence)
+
+
+def look_up(index: IndexArrays, terms: Ids) -> Ints:
+    """The number of each term in an index, or -1."""
+    return _look_up(*terms.arrays, *index.terms.arrays)
 
 
 @kernel

@@ -40,6 +40,13 @@ class Scorer(Protocol):
         """One score per row."""
 
 
+class HasDocuments(Protocol):
+    """Knows documents by their ids."""
+
+    def numbers_of(self, docids: Ids) -> Ints:
+        """The number of each document; -1 where there is none."""
+
+
 def search(
     index: IndexArrays,
     queries: QueriesLike,
@@ -114,7 +121,7 @@ def named_rows(index: IndexArrays, queries: QueriesLike, documents: Mapping[str,
     return rows_of(index, asked, offsets, numbers_of_rows(index, asked.qids, offsets, ids)).validated()
 
 
-def numbers_of_rows(index: IndexArrays, qids: Ids, offsets: Ints, docids: Ids) -> Ints:
+def numbers_of_rows(index: HasDocuments, qids: Ids, offsets: Ints, docids: Ids) -> Ints:
     """The number of each row's document; raises if the index does not have it."""
     numbers = index.numbers_of(docids)
     if (numbers < 0).any():

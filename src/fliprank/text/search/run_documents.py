@@ -21,7 +21,7 @@ from fliprank.data.query_doc_table import examples
 from fliprank.data.ranked_lists import RankedLists
 from fliprank.data.trec import Run
 from fliprank.errors import InputError
-from fliprank.text.index_arrays import IndexArrays
+from fliprank.text.search.collection import Collection
 
 __all__ = ["RunDocuments"]
 
@@ -40,7 +40,7 @@ class RunDocuments:
     @classmethod
     def of(
         cls,
-        index: IndexArrays,
+        index: Collection,
         qids: Ids,
         runs: Mapping[str, RunLike] | Sequence[RunLike],
         depth: int | None = None,
@@ -62,7 +62,7 @@ class RunDocuments:
 
 
 def _found(
-    index: IndexArrays, qids: Ids, name: str, run: Run, depth: int | None, notes: list[str]
+    index: Collection, qids: Ids, name: str, run: Run, depth: int | None, notes: list[str]
 ) -> tuple[Ints, Ints, Floats]:
     """(queries, documents, scores) of one run, as far as the index has them."""
     partner = locate(qids, run.qids)
@@ -75,7 +75,9 @@ def _found(
     document = index.numbers_of(docids)
     known = document >= 0
     if not known.any():
-        hint = f"the list has {examples(docids)}; the index {examples(index.docids)}"
+        hint = (
+            f"the list has {examples(docids)}; the index {examples(index.ids_of(np.arange(min(3, index.documents))))}"
+        )
         raise InputError(f"no document of the list {name} is in the index", hint=hint)
     if not known.all():
         absent = docids.take(np.flatnonzero(~known))
@@ -87,7 +89,7 @@ def _found(
         lacking = qids.take(np.flatnonzero(held == 0))
         notes.append(f"{name} has nothing for {len(lacking):,} of {len(qids):,} queries: {examples(lacking)}")
     offsets = bounds(held)
-    first = order_rows(scores, offsets, index.docids.take(document))
+    first = order_rows(scores, offsets, index.ids_of(document))
     if depth is not None:
         first = first[positions(offsets) < depth]
     return owner[first], document[first], scores[first]

@@ -1,0 +1,183 @@
+"""One file of rows that is memory-mapped, and of which some queries at a time are looked at.
+
+It is a store of arrays (see `store.py`) as `fliprank convert` writes it, or as `read_letor` caches a text. A window of
+it is `Candidates` whose arrays are views of the map; `release` tells the system to let go of its pages, which then
+count as free memory again, whatever the size of the file.
+
+>>> import tempfile
+>>> rows = Candidates.of([1, 0, 2], group=[2, 1], features=[[1.0], [2.0], [3.0]], feature_names=["bm25"])
+>>> path = Path(tempfile.mkdtemp(), "part.rows")
+>>> write_rows(path, rows)
+>>> file = RowFile(path)
+>>> file.queries, file.part(1, 2).features.tolist(), file.pick(np.array([0])).labels.tolist()
+(2, [[3.0]], [1.0, 0.0])
+"""
+
+from __future__ import annotations
+
+import mmap
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fliprank.arrays import Ints
+from fliprank.data.candidates import Candidates
+from fliprank.data.csr import bounds, span_indices
+from fliprank.data.files import StrPath
+from fliprank.data.ids import Ids
+from fliprank.data.store import KINDS, map_arrays, write_arrays
+from fliprank.errors import InputError
+
+__all__ = ["SUFFIX", "RowFile", "write_rows"]
+
+SUFFIX = ".rows"
+FORMAT = "rows 1"
+OWN_KINDS = KINDS | {"missed_offsets": "i8 1", "missed_labels": "f8 1"}
+"""Of the arrays of a file of rows: dtype and number of dimensions."""
+
+PAGE = mmap.ALLOCATIONGRANULARITY
+
+
+def write_rows(path: StrPath, rows: Candidates) -> None:
+    """Write candidates as a file of rows, whole or not at all; term statistics and lists have no place in it."""
+    arrays: dict[str, NDArray[Any]] = {"offsets": rows.offsets, "labels": rows.labels}
+    for name, ids in (("qid", rows.qids), ("docid", rows.docids)):
+        if ids is not None:
+            packed = ids.compact()
+            arrays |= {name: packed.buffer, f"{name}_length": packed.length}
+    if rows.features is not None:
+        arrays["features"] = rows.features
+    if len(rows.missed_labels):
+        arrays |= {"missed_offsets": rows.missed_offsets, "missed_labels": rows.missed_labels}
+    finite = rows.features is None or bool(np.isfinite(rows.features).all())
+    header = {"format": FORMAT, "feature_names": list(rows.feature_names), "finite": finite}
+    write_arrays(path, header, arrays, durable=False)
+
+
+class RowFile:
+    """The opened file: what it holds is checked, but for the values of labels and features, which are not read."""
+
+    def __init__(self, path: StrPath) -> None:
+        self.path = Path(path)
+        found, arrays, self.map = map_arrays(self.path)
+        header = found["header"]
+        if any(f"{array.dtype.str[1:]} {array.ndim}" != OWN_KINDS.get(name) for name, array in arrays.items()):
+            raise InputError("no file of rows: these are not the arrays of candidates", path=self.path)
+        try:
+            self.arrays, self.digest, self.finite = arrays, str(found.get("sum")), bool(header.get("finite"))
+            self.offsets, self.labels, self.features = arrays["offsets"], arrays["labels"], arrays.get("features")
+            self.qids = self._query_ids()
+            names = header.get("feature_names")
+            width = 0 if self.features is None else self.features.shape[1]
+            self.feature_names = tuple(map(str, names if isinstance(names, list) else range(1, width + 1)))
+            self._check(width)
+        except (KeyError, TypeError, IndexError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"a damaged file of rows: {error}", path=self.path) from error
+
+    def _check(self, width: int) -> None:
+        """Raise if arrays do not fit together."""
+        rows, queries, offsets = len(self.labels), len(self.offsets) - 1, self.offsets
+        if queries < 0 or offsets[0] != 0 or offsets[-1] != rows or (np.diff(offsets) < 0).any():
+            raise InputError("a damaged file of rows: its offsets do not rise from 0 to its rows", path=self.path)
+        if len(self.qids) != queries or len(self.feature_names) != width:
+            raise InputError("a damaged file of rows: ids or names are missing", path=self.path)
+        if self.features is not None and len(self.features) != rows:
+            raise InputError(f"{len(self.features)} rows of features for {rows} labels", path=self.path)
+        self.has_docids, self._docid_begin = "docid" in self.arrays, bounds(np.empty(0, np.int64))
+        if self.has_docids:
+            length = self.arrays["docid_length"]
+            if len(length) != rows or length.min(initial=0) < 0 or length.sum() != len(self.arrays["docid"]):
+                raise InputError("a damaged file of rows: document ids that do not fill their buffer", path=self.path)
+            some, sums = np.diff(offsets) > 0, np.zeros(queries, np.int64)
+            if some.any():
+                sums[some] = np.add.reduceat(length, offsets[:-1][some], dtype=np.int64)
+            self._docid_begin = bounds(sums)
+        missed = self.arrays.get("missed_offsets")
+        if missed is not None and (
+            len(missed) != queries + 1
+            or missed[0] != 0
+            or (np.diff(missed) < 0).any()
+            or missed[-1] != len(self.arrays["missed_labels"])
+        ):
+            raise InputError("a damaged file of rows: missed labels that do not fit", path=self.path)
+
+    def _query_ids(self) -> Ids:
+        buffer, length = self.arrays["qid"], self.arrays["qid_length"]
+        if length.min(initial=0) < 0 or length.sum() != len(buffer):
+            raise InputError("a damaged file of rows: query ids that do not fill their buffer", path=self.path)
+        return Ids(buffer, np.cumsum(length, dtype=np.int64) - length, length)
+
+    @property
+    def queries(self) -> int:
+        """How many queries there are."""
+        return len(self.offsets) - 1
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def part(self, low: int, high: int) -> Candidates:
+        """Queries low to high, as views of the map."""
+        first, last = int(self.offsets[low]), int(self.offsets[high])
+        docids = missed = missed_labels = None
+        if self.has_docids:
+            begin, end = (int(self._docid_begin[q]) for q in (low, high))
+            length = self.arrays["docid_length"][first:last]
+            docids = Ids(self.arrays["docid"][begin:end], np.cumsum(length, dtype=np.int64) - length, length)
+        if (offsets := self.arrays.get("missed_offsets")) is not None:
+            missed = offsets[low : high + 1] - offsets[low]
+            missed_labels = self.arrays["missed_labels"][offsets[low] : offsets[high]]
+        return Candidates(
+            self.offsets[low : high + 1] - first,
+            self.labels[first:last],
+            Ids(self.qids.buffer, self.qids.start[low:high], self.qids.length[low:high]),
+            docids,
+            None if self.features is None else self.features[first:last],
+            self.feature_names,
+            None,
+            missed,  # type: ignore[arg-type]
+            missed_labels,  # type: ignore[arg-type]
+        )
+
+    def pick(self, queries: Ints) -> Candidates:
+        """Some queries (numbers that rise), copied: one after the other, so that the pages of each can be let go of."""
+        rows, offsets = span_indices(self.offsets, queries), bounds(np.diff(self.offsets)[queries])
+        docids = matrix = missed = missed_labels = None
+        if self.has_docids:
+            length = self.arrays["docid_length"][rows]
+            ends = np.concatenate([[0], np.cumsum(length, dtype=np.int64)])
+            shift = self._docid_begin[:-1][queries] - ends[offsets[:-1]]
+            docids = Ids(self.arrays["docid"], ends[:-1] + np.repeat(shift, np.diff(offsets)), length)
+        if self.features is not None:
+            matrix = np.empty((len(rows), self.features.shape[1]), np.float32)
+            for q, end in zip(queries.tolist(), offsets[1:].tolist(), strict=True):
+                first, last = int(self.offsets[q]), int(self.offsets[q + 1])
+                matrix[end - (last - first) : end] = self.features[first:last]
+                self.release(first, last)
+        if (all_missed := self.arrays.get("missed_offsets")) is not None:
+            missed = bounds(np.diff(all_missed)[queries])
+            missed_labels = self.arrays["missed_labels"][span_indices(all_missed, queries)]
+        own = (self.labels[rows], self.qids.take(queries), docids, matrix, self.feature_names, None)
+        return Candidates(offsets, *own, missed, missed_labels)  # type: ignore[arg-type]
+
+    def release(self, first: int, last: int) -> None:
+        """Let go of the pages of these rows' features: they are read from the file again when they are asked for."""
+        self._advise("MADV_DONTNEED", first, last)
+
+    def fetch(self, first: int, last: int) -> None:
+        """Have the system read the pages of these rows' features ahead."""
+        self._advise("MADV_WILLNEED", first, last)
+
+    def _advise(self, what: str, first: int, last: int) -> None:
+        advice = getattr(mmap, what, None)
+        if advice is None or self.features is None or last <= first:
+            return
+        begin = self.features.ctypes.data - np.frombuffer(self.map, np.uint8, 1).ctypes.data
+        width = self.features.strides[0]
+        start = (begin + first * width) // PAGE * PAGE
+        with suppress(OSError, ValueError):  # advice only
+            self.map.madvise(advice, start, min(begin + last * width, len(self.map)) - start)

@@ -1,0 +1,160 @@
+"""Rows that are not in one memory: in windows of files, or on other machines.
+
+They are parts, each of them some queries with all their rows, in the order of queries. `each` applies a function to
+every part, where it is, and brings back what it gives; nothing else may be asked of the rows themselves. Statistics of
+features are, to the last bit, those of the same rows in one memory, wherever one part ends and the next begins.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from fliprank.arrays import Floats, Ints, Matrix
+from fliprank.data.candidates import Candidates
+from fliprank.data.ids import Ids
+from fliprank.errors import InputError, printable
+
+__all__ = ["BLOCK", "FeatureStatistics", "PickedFeatures", "ScatteredRows", "feature_sums", "powers"]
+
+T = TypeVar("T")
+
+BLOCK = 1 << 13
+"""Rows whose values are added up at a time: from the first row of all on, so that sums do not depend on the parts."""
+
+
+class FeatureStatistics(NamedTuple):
+    """Mean and standard deviation of each feature over all rows."""
+
+    mean: Floats
+    deviation: Floats
+
+
+class ScatteredRows(ABC):
+    """Rows in parts: `row_counts` and `query_counts` are those of each, `digest` tells the rows from all others."""
+
+    feature_names: tuple[str, ...]
+    row_counts: Ints
+    query_counts: Ints
+    digest: str
+    terms: None = None
+    lists: None = None
+
+    @property
+    @abstractmethod
+    def qids(self) -> Ids:
+        """The ids of all queries."""
+
+    @abstractmethod
+    def each(self, function: Callable[..., T], *given: Any, own: Sequence[Any] = ()) -> Iterator[T]:
+        """function(part, *given, *what is `own` to this part), part by part in the order of queries."""
+
+    @abstractmethod
+    def rewritten(self, function: Callable[..., Candidates], *given: Any, own: Sequence[Any] = ()) -> ScatteredRows:
+        """The rows that a function makes of each part, kept where the parts are."""
+
+    @property
+    def queries(self) -> int:
+        """How many queries there are."""
+        return int(self.query_counts.sum())
+
+    def __len__(self) -> int:
+        return int(self.row_counts.sum())
+
+    def __repr__(self) -> str:
+        told = f"{self.queries:,} queries, {len(self):,} rows, {len(self.feature_names):,} features"
+        return printable(f"{type(self).__name__}: {told}, in {len(self.row_counts):,} parts")
+
+    def statistics(self) -> FeatureStatistics:
+        """Mean and deviation of each feature, to the last bit those of the same rows in one memory."""
+        return self._statistics
+
+    @cached_property
+    def _statistics(self) -> FeatureStatistics:
+        first = next((row for row in self.each(_first_row) if row is not None), None)
+        if first is None:
+            raise InputError("there are no rows to learn from")
+        mean = first + self._mean(first, 1)
+        return FeatureStatistics(mean, np.sqrt(self._mean(mean, 2)))
+
+    def check_features(self, check: Callable[[Candidates], None]) -> None:
+        """Apply a check that raises to every part."""
+        for _ in self.each(check):
+            pass
+
+    def _mean(self, origin: Floats, power: int) -> Floats:
+        """The mean of (x - origin)^power, added up in blocks of all rows, wherever parts end."""
+        total, rest = np.zeros(len(origin)), np.empty((0, len(origin)), np.float32)
+        starts = np.cumsum(self.row_counts) - self.row_counts
+        for head, sums, tail in self.each(feature_sums, origin, power, own=(starts,)):
+            rest = np.concatenate([rest, head])
+            if len(rest) == BLOCK or len(tail) or len(sums):
+                total += powers(rest, origin, power) if len(rest) else 0.0
+                rest = tail
+            for own in sums:
+                total += own
+        if len(rest):
+            total += powers(rest, origin, power)
+        mean: Floats = total / len(self)
+        return mean
+
+
+def feature_sums(part: Candidates, origin: Floats, power: int, start: int) -> tuple[Matrix, list[Floats], Matrix]:
+    """The rows before the first whole block, the sums of each whole block, the rows after the last one.
+
+    `start` is the number of the part's first row among all rows. Rows of a block that is not whole are given back as
+    they are: who asked puts them together with those of the neighbours.
+    """
+    matrix = part.features
+    assert matrix is not None
+    begin = min(-start % BLOCK, len(matrix))
+    end = begin + (len(matrix) - begin) // BLOCK * BLOCK
+    sums = [powers(matrix[low : low + BLOCK], origin, power) for low in range(begin, end, BLOCK)]
+    return matrix[:begin].copy(), sums, matrix[end:].copy()
+
+
+def powers(block: Matrix, origin: Floats, power: int) -> Floats:
+    """The sum over rows of (x - origin)^power. In float64 the square of any float32 is far from overflow."""
+    total: Floats = ((block - origin) ** power).sum(axis=0)
+    return total
+
+
+def _first_row(part: Candidates) -> Floats | None:
+    assert part.features is not None
+    return part.features[0].astype(np.float64) if len(part) else None
+
+
+class PickedFeatures(ScatteredRows):
+    """The same rows with some of their features only."""
+
+    def __init__(self, rows: ScatteredRows, names: tuple[str, ...]) -> None:
+        self.rows, self.feature_names = rows, names
+        self.row_counts, self.query_counts = rows.row_counts, rows.query_counts
+        self.digest = f"{rows.digest} {names}"
+        self.places = [rows.feature_names.index(name) for name in names]
+
+    @property
+    def qids(self) -> Ids:
+        return self.rows.qids
+
+    def each(self, function: Callable[..., T], *given: Any, own: Sequence[Any] = ()) -> Iterator[T]:
+        return self.rows.each(_on_columns, function, self.places, self.feature_names, given, own=own)
+
+    def rewritten(self, function: Callable[..., Candidates], *given: Any, own: Sequence[Any] = ()) -> ScatteredRows:
+        return self.rows.rewritten(_on_columns, function, self.places, self.feature_names, given, own=own)
+
+    def statistics(self) -> FeatureStatistics:
+        mean, deviation = self.rows.statistics()
+        return FeatureStatistics(mean[self.places], deviation[self.places])
+
+
+def _on_columns(
+    part: Candidates, function: Callable[..., T], places: list[int], names: tuple[str, ...], given: Any, *own: Any
+) -> T:
+    assert part.features is not None
+    return function(replace(part, features=part.features[:, places], feature_names=names), *given, *own)

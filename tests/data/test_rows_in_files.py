@@ -1,0 +1,334 @@
+"""Rows in files: what is converted is what is read in memory, and what can't be used is refused with file and query."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fliprank as fr
+from fliprank.data.convert import ABOUT
+from fliprank.data.file_rows import FileRows, parse_memory
+from fliprank.data.row_file import write_rows
+from fliprank.data.store import read_arrays, write_arrays
+from fliprank.data.subsample import subsample_by_spec
+from fliprank.errors import InputError, UsageError
+from fliprank.models.scaler import Scaler
+
+NAN = float("nan")
+
+
+def rows_of(seed: int = 0, queries: int = 40, docids: bool = True, unjudged: float = 0.2) -> fr.Candidates:
+    """Queries of 1 to 12 rows, four features of which one is constant, some rows not judged."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 13, queries)
+    total = int(sizes.sum())
+    matrix = rng.normal(size=(total, 4)).astype(np.float32)
+    matrix[:, 2] = 7.0
+    labels = np.where(rng.random(total) < unjudged, NAN, rng.integers(0, 5, total))
+    ids = [f"d{i}" for i in range(total)] if docids else None
+    return fr.Candidates.of(
+        labels, qid=np.repeat([f"q{i}" for i in range(queries)], sizes), docids=ids, features=matrix
+    )
+
+
+def assert_same(found: fr.Candidates, rows: fr.Candidates) -> None:
+    np.testing.assert_array_equal(found.offsets, rows.offsets)
+    np.testing.assert_array_equal(found.labels, rows.labels)
+    np.testing.assert_array_equal(found.features, rows.features)
+    assert found.qids == rows.qids
+    assert (found.docids is None) == (rows.docids is None)
+    assert rows.docids is None or found.docids == rows.docids
+
+
+def gathered(rows: FileRows) -> fr.Candidates:
+    return rows.gather(np.arange(rows.queries))
+
+
+def write(path: Path, rows: fr.Candidates) -> None:
+    if path.suffix == ".parquet":
+        fr.write_parquet(path, rows)
+    elif path.suffix == ".csv":
+        frame = {
+            "qid": np.array(rows.qids.tolist())[rows.query_of_rows()],
+            "label": pl.Series(rows.labels).fill_nan(None),
+        }
+        if rows.docids is not None:
+            frame["docid"] = rows.docids.tolist()
+        assert rows.features is not None
+        columns = {f"{k + 1}": rows.features[:, k] for k in range(4)}
+        pl.DataFrame({**frame, **columns}).write_csv(path)
+    else:
+        fr.write_letor(path, rows)
+
+
+# Converting
+
+
+@pytest.mark.parametrize("name", ["rows.txt", "rows.txt.gz", "rows.csv", "rows.parquet"])
+@pytest.mark.parametrize("docids", [True, False])
+def test_shards_hold_the_rows_of_any_kind_of_file(tmp_path: Path, name: str, docids: bool) -> None:
+    rows = rows_of(docids=docids)
+    write(tmp_path / name, rows)
+    made = fr.convert(tmp_path / name, tmp_path / "shards", shard=1000)
+    assert (made.queries, made.rows, len(made.feature_names)) == (rows.queries, len(rows), 4)
+    assert_same(gathered(fr.open_rows(tmp_path / "shards")), rows)
+    assert_same(gathered(fr.open_rows(tmp_path / name)), rows)  # converted into the cache
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 99), st.integers(1, 60), st.integers(1, 3000), st.integers(300, 10**6))
+def test_no_query_is_cut_in_two_however_small_blocks_and_windows_are(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, chunk: int, shard: int, memory: int
+) -> None:
+    folder, rows = tmp_path_factory.mktemp("cut"), rows_of(seed, 15)
+    write(folder / "rows.txt", rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fliprank.data.letor.CHUNK", chunk)
+        fr.convert(folder / "rows.txt", folder / "shards", shard=shard)
+    opened = fr.open_rows(folder / "shards", memory=memory)
+    parts = list(opened.each(lambda part: (part.qids.tolist(), part.labels.copy())))
+    assert [qid for qids, _ in parts for qid in qids] == rows.qids.tolist()
+    np.testing.assert_array_equal(np.concatenate([labels for _, labels in parts]), rows.labels)
+    chosen = np.sort(np.random.default_rng(seed).permutation(rows.queries)[:6])
+    assert_same(opened.gather(chosen), rows.select(chosen))
+    assert_same(gathered(opened.select(chosen)), rows.select(chosen))
+
+
+@pytest.mark.parametrize("kind", ["rows", "parquet"])
+def test_a_feature_that_comes_late_is_0_before(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"{i % 3} qid:{i // 4} 1:{i} 2:0.5" for i in range(40)] + ["1 qid:10 5:2.5", "0 qid:10 1:1"]
+    (tmp_path / "sparse.txt").write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr("fliprank.data.letor.CHUNK", 64)
+    made = fr.convert(tmp_path / "sparse.txt", tmp_path / "shards", shard=64, format=kind)
+    assert len(made.shards) > 2
+    assert_same(gathered(fr.open_rows(tmp_path / "shards")), fr.read_letor(tmp_path / "sparse.txt"))
+
+
+def test_frames_and_candidates_are_converted_too(tmp_path: Path) -> None:
+    rows = rows_of()
+    write(tmp_path / "rows.parquet", rows)
+    fr.convert(pl.read_parquet(tmp_path / "rows.parquet"), tmp_path / "frame", shard=2000)
+    fr.convert(rows, tmp_path / "rows", shard=2000)
+    for name in ("frame", "rows"):
+        assert_same(gathered(fr.open_rows(tmp_path / name)), rows)
+
+
+def test_statistics_are_gathered_on_the_way_and_are_those_of_memory(tmp_path: Path) -> None:
+    rows = rows_of(unjudged=0.0)
+    fr.convert(rows, tmp_path / "shards", shard=2000)
+    opened, scaler = fr.open_rows(tmp_path / "shards"), Scaler.of(rows)
+    assert "_statistics" in vars(opened)  # no row is read for them
+    found = Scaler.of(opened)
+    assert (found.mean.tolist(), found.scale.tolist()) == (scaler.mean.tolist(), scaler.scale.tolist())
+    some = fr.open_rows(tmp_path / "shards" / "00000.rows")
+    assert "_statistics" not in vars(some)  # of some shards only, they must be gathered anew
+    part = gathered(some)
+    assert Scaler.of(some).mean.tolist() == Scaler.of(part).mean.tolist()
+    about = json.loads((tmp_path / "shards" / ABOUT).read_text())
+    for damage in ({"mean": ["x"]}, {"mean": [1.0]}, {"deviation": [-1.0] * 4}):
+        (tmp_path / "shards" / ABOUT).write_text(json.dumps({**about, "statistics": {**about["statistics"], **damage}}))
+        assert "_statistics" not in vars(fr.open_rows(tmp_path / "shards"))
+
+
+@pytest.mark.parametrize("sample", ["rated", "average", 2.5])
+@pytest.mark.parametrize("memory", [500, 10**9])
+def test_the_same_unlabelled_rows_are_drawn(tmp_path: Path, sample: Any, memory: int) -> None:
+    rows = rows_of(unjudged=0.7)
+    fr.convert(rows, tmp_path / "shards", shard=2000)
+    opened, one, other = fr.open_rows(tmp_path / "shards", memory), np.random.default_rng(3), np.random.default_rng(3)
+    found = subsample_by_spec(opened, sample, one)
+    assert isinstance(found, FileRows)
+    assert_same(gathered(found), subsample_by_spec(rows, sample, other))
+    assert one.random() == other.random()
+
+
+def test_the_cache_follows_its_file(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        write(tmp_path / "rows.parquet", rows_of(seed))
+        assert_same(gathered(fr.open_rows(tmp_path / "rows.parquet")), rows_of(seed))
+    write(tmp_path / "rows.txt", rows_of(2))
+    fr.read_letor(tmp_path / "rows.txt")
+    opened = fr.open_rows(tmp_path / "rows.txt")  # the cache of read_letor, as it is
+    assert [file.path.suffix for file in opened.files] == [".rows"]
+    assert not list(opened.files[0].path.parent.glob("*.shards/*.rows")) or opened.files[0].path.parent.suffix == ""
+    assert_same(gathered(opened), rows_of(2))
+
+
+# What can't be used
+
+
+def shards(folder: Path, count: int = 3, **given: Any) -> list[Path]:
+    rows, paths = rows_of(**given), list[Path]()
+    for number, part in enumerate(np.array_split(np.arange(rows.queries), count)):
+        paths.append(folder / f"{number}.rows")
+        write_rows(paths[-1], rows.select(part))
+    return paths
+
+
+def test_shards_with_other_columns_are_refused_by_name(tmp_path: Path) -> None:
+    paths = shards(tmp_path)
+    rows = rows_of(7).select([0])
+    odd = fr.Candidates.of(
+        rows.labels, qid=["x"] * len(rows), docids=rows.docids.tolist(), features=rows.features[:, :3]
+    )
+    write_rows(paths[1], odd)
+    with pytest.raises(InputError, match=r"1\.rows: lacks the feature '4'.*0\.rows"):
+        fr.open_rows(tmp_path)
+    write_rows(paths[1], rows_of(7, docids=False).select([0]))
+    with pytest.raises(InputError, match=r"1\.rows: has no document ids, but .*0\.rows has"):
+        fr.open_rows(tmp_path)
+
+
+def test_a_query_in_two_shards_is_named_with_both_files(tmp_path: Path) -> None:
+    paths = shards(tmp_path)
+    write_rows(paths[2], rows_of().select([3, 30]))
+    with pytest.raises(InputError, match=r"2\.rows, query q3: the query is in .*0\.rows, too"):
+        fr.open_rows(str(tmp_path / "*.rows"))
+
+
+@pytest.mark.parametrize("keep", [0, 10, 200, 0.5, 0.99])
+def test_a_shard_that_is_cut_off_is_named(tmp_path: Path, keep: float) -> None:
+    path = shards(tmp_path)[1]
+    data = path.read_bytes()
+    path.write_bytes(data[: int(keep * len(data)) if isinstance(keep, float) else keep])
+    with pytest.raises(InputError, match=r"1\.rows"):
+        fr.open_rows(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["offsets", "qid_length", "docid_length", "labels", "features"])
+def test_arrays_that_do_not_fit_together_are_refused(tmp_path: Path, name: str) -> None:
+    (path,) = shards(tmp_path, 1)
+    header, arrays = read_arrays(path)
+    wrong = [arrays[name][:-1], np.zeros(arrays[name].shape, np.int64 if name == "labels" else np.float64)]
+    if name == "offsets":
+        wrong += [np.roll(arrays[name], 1), arrays[name][::-1], -arrays[name]]
+    if name.endswith("length"):
+        wrong += [-arrays[name], arrays[name] + 1]
+    for damage in wrong:
+        write_arrays(path, header, {**arrays, name: np.ascontiguousarray(damage)})
+        with pytest.raises(InputError, match=str(path)):
+            fr.open_rows(path)
+
+
+def test_an_unreadable_shard_and_no_shard_at_all(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="has no shards"):
+        fr.open_rows(tmp_path)
+    with pytest.raises(InputError, match="no file fits this pattern"):
+        fr.open_rows(tmp_path / "*.rows")
+    (tmp_path / "0.rows").mkdir()
+    with pytest.raises(InputError, match=r"0\.rows: can't be read"):
+        fr.open_rows(tmp_path)
+    (tmp_path / "x.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(InputError, match=r"x\.parquet: can't be read as Parquet"):
+        fr.open_rows(tmp_path / "x.parquet")
+
+
+def test_rows_of_a_query_that_stand_apart_are_refused_by_name_and_leave_nothing(tmp_path: Path) -> None:
+    lines = [f"1 qid:{q} 1:0.5" for q in (1, 1, 2, 3, 1, 4)]
+    (tmp_path / "apart.txt").write_text("\n".join(lines) + "\n")
+    with pytest.MonkeyPatch.context() as patch:
+        for chunk in (1 << 20, 8):
+            patch.setattr("fliprank.data.letor.CHUNK", chunk)
+            with pytest.raises(InputError, match=r"apart\.txt, query 1: its rows stand apart"):
+                fr.convert(tmp_path / "apart.txt", tmp_path / "shards", shard=8)
+    assert os.listdir(tmp_path) == ["apart.txt"]
+
+
+def test_a_table_without_its_columns_or_with_words_for_numbers(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("query,label,x\na,1,2\n")
+    with pytest.raises(InputError, match=r"a\.csv.*qid"):
+        fr.convert(tmp_path / "a.csv", tmp_path / "shards")
+    (tmp_path / "b.csv").write_text("qid,label,x\na,1,2\nb,0,red\n")
+    with pytest.raises(InputError, match=r"b\.csv: can't be read as a table, in lines"):
+        fr.convert(tmp_path / "b.csv", tmp_path / "shards")
+    (tmp_path / "c.csv").write_text("qid,label,x\na,1,2\nb,0,\n")
+    fr.convert(tmp_path / "c.csv", tmp_path / "shards")
+    with pytest.raises(InputError, match=r"not finite numbers: x in 1 of"):
+        fr.Linear().prepared(fr.open_rows(tmp_path / "shards"), 0)
+
+
+def test_a_folder_of_others_is_not_replaced_and_ours_only_by_force(tmp_path: Path) -> None:
+    fr.convert(rows_of(1), tmp_path / "shards")
+    with pytest.raises(InputError, match="--force replaces it"):
+        fr.convert(rows_of(2), tmp_path / "shards")
+    fr.convert(rows_of(2), tmp_path / "shards", force=True)
+    assert_same(gathered(fr.open_rows(tmp_path / "shards")), rows_of(2))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    with pytest.raises(InputError, match="give a new or empty folder"):
+        fr.convert(rows_of(2), tmp_path / "mine", force=True)
+    assert os.listdir(tmp_path / "mine") == ["letter.txt"]
+
+
+FULL = """
+import resource, signal, sys
+import fliprank as fr
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+try:
+    fr.convert(sys.argv[1], sys.argv[2], shard=2000, force=True)
+except OSError as error:
+    print("refused", error.strerror, error.filename)
+"""
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
+    """A limit on the size of files stands for a full disk: a write fails in the middle of a shard."""
+    write(tmp_path / "rows.txt", rows_of(3, 200))
+    fr.convert(rows_of(2), tmp_path / "shards")
+    ended = subprocess.run(
+        [sys.executable, "-c", FULL, tmp_path / "rows.txt", tmp_path / "shards"], capture_output=True, text=True
+    )
+    assert "refused File too large" in ended.stdout, ended.stderr
+    assert sorted(os.listdir(tmp_path)) == ["rows.txt", "shards"]
+    assert_same(gathered(fr.open_rows(tmp_path / "shards")), rows_of(2))
+
+
+def test_memory_is_read_as_people_write_it() -> None:
+    assert [parse_memory(x) for x in ("2GB", "2 gb", "512MiB", 1000)] == [2 * 10**9, 2 * 10**9, 1 << 29, 1000]
+    for wrong in ("much", "-1GB", "0", "2XB", ""):
+        with pytest.raises(UsageError, match="expected a size such as 2GB"):
+            parse_memory(wrong)
+
+
+# Memory
+
+PEAK = """
+import resource, sys
+import fliprank as fr
+rows = fr.open_rows(sys.argv[1], memory=sys.argv[2])
+begin = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+fit = fr.train(fr.Linear(), rows, objective="ranknet", measure="nDCG@10", epochs=2, restarts=1)
+fit = fr.train(fit.model, rows, method="exact", epochs=1, restarts=1, measure="nDCG@10", directions="axes")
+fr.evaluate(fit.model, rows, ["nDCG@10", "AP"])
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(begin * 1024, peak * 1024)
+"""
+
+
+def test_memory_stays_below_the_data(tmp_path: Path) -> None:
+    """The peak of a process that trains, searches and evaluates grows by a third of the size of the rows at most."""
+    rng, paths = np.random.default_rng(0), list[Path]()
+    queries, size, width = 250, 40, 200
+    for number in range(40):
+        matrix = rng.normal(size=(queries * size, width)).astype(np.float32)
+        labels = np.digitize(matrix[:, 0] + rng.normal(size=len(matrix)), [1, 2])
+        qids = np.repeat(np.arange(number * queries, (number + 1) * queries), size)
+        paths.append(tmp_path / f"{number:02d}.rows")
+        write_rows(paths[-1], fr.Candidates.of(labels, qid=qids, features=matrix))
+    data = sum(path.stat().st_size for path in paths)
+    told = subprocess.run([sys.executable, "-c", PEAK, tmp_path, "480MB"], capture_output=True, text=True, check=True)
+    begin, peak = map(int, told.stdout.split())
+    assert data > 300e6
+    assert peak - begin < data / 2, (begin, peak, data)
+    assert peak < parse_memory("480MB") + 100e6

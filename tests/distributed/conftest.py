@@ -1,0 +1,15 @@
+"""One real cluster of two processes for all tests here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from clusters_here import local_client
+
+
+@pytest.fixture(scope="session")
+def client() -> Iterator[Any]:
+    with local_client(2) as here:
+        yield here

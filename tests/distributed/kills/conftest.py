@@ -1,0 +1,20 @@
+"""The same cluster as for the tests beside."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    from clusters_here import local_client
+
+    with local_client(2) as here:
+        yield here
