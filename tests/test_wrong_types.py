@@ -17,6 +17,7 @@ LINEAR = fr.Linear().prepared(ROWS, 0)
 RUN = fr.Run(ROWS.offsets, ROWS.qids, ROWS.document_ids(), np.zeros(4))
 QRELS = fr.Qrels.of({"1": {"a": 1}})
 INDEX = fr.Index.build([{"_id": "a", "title": "red"}])
+ENGINE = fr.engine_model("sqlite", fields=["title"]).prepared(INDEX.rows({}, {}), 0)
 LISTS = {"a": {"1": {"a": 2.0, "b": 1.0}}, "b": {"1": {"a": 1.0, "c": 2.0}}}
 CASCADE = fr.Cascade([LINEAR], sizes=[2])
 LINE: dict[str, Any] = {"base": np.zeros(4), "slope": np.ones(4), "candidates": ROWS}
@@ -32,6 +33,7 @@ PUBLIC: dict[str, dict[str, Any]] = {
         "before": RUN, "after": RUN, "qrels": QRELS, "measure": "AP", "top": 3, "queries": {"1": "red"}, "rows": ROWS,
         "depth": 5, "seed": 0,
     },
+    "engine_model": {"engine": "sqlite", "function": "bm25", "fields": ["title"]},
     "evaluate": {"qrels": ROWS, "runs": np.zeros(4), "measures": "AP", "convention": "trec_eval", "seed": 0},
     "export_model": {"model": fr.Fusion("vespa", ["a", "b"]), "to": "vespa", "folder": "nowhere", "force": False},
     "feature_names": {"index": INDEX},
@@ -77,6 +79,10 @@ PUBLIC: dict[str, dict[str, Any]] = {
     "tune": {
         "model": "bm25", "rows": ROWS, "measure": "AP", "method": "lbfgs", "objective": "ranknet", "folds": 2,
         "restarts": 1, "seed": 0, "test": ROWS, "reported": ["AP"], "adopt": "never", "parameters": None,
+    },
+    "verify": {
+        "model": ENGINE, "index": INDEX, "queries": {"1": "red"}, "qrels": QRELS, "measure": "AP", "depth": 3,
+        "progress": None,
     },
     "with_query_traits": {"rows": ROWS, "queries": {"1": "red", "2": "red"}, "index": INDEX},
     "write_letor": {"path": "nowhere", "candidates": ROWS, "unjudged": 0.0},

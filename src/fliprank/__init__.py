@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from fliprank.data.trec import write_qrels as write_qrels
     from fliprank.data.trec import write_run as write_run
     from fliprank.distributed.on import on as on
+    from fliprank.engines.verify import verify as verify
     from fliprank.errors import FliprankError as FliprankError
     from fliprank.errors import InputError as InputError
     from fliprank.errors import UsageError as UsageError
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from fliprank.experiment.training import train as train
     from fliprank.experiment.tuning import tune as tune
     from fliprank.export.folder import export_model as export_model
+    from fliprank.export.functions import engine_model as engine_model
     from fliprank.landscape import find_flips as find_flips
     from fliprank.landscape import score_trajectory as score_trajectory
     from fliprank.measures import AP as AP
@@ -161,7 +163,9 @@ _HOMES = {
     "fliprank.experiment.telescope": ("telescope",),
     "fliprank.experiment.training": ("train",),
     "fliprank.experiment.tuning": ("tune",),
+    "fliprank.engines.verify": ("verify",),
     "fliprank.export.folder": ("export_model",),
+    "fliprank.export.functions": ("engine_model",),
     "fliprank.landscape": ("find_flips", "score_trajectory"),
     "fliprank.measures": (
         *("AP", "Bpref", "CorrectPairs", "DCG", "ERR", "ESL", "GM", "GMAP", "Judged", "Measure", "P", "R", "RBP", "RR"),

@@ -38,6 +38,7 @@ WORDS = {
     "Objective": "a name such as 'lambdarank@10' or an objective",
     "Method": "a name such as 'lbfgs' or a method",
     "Model": "a model, such as fr.Linear() or fit.model",
+    "EngineText": "the text function of an engine: fr.engine_model('sqlite'), tuned or prepared",
     "Cascade": "a cascade of models: fr.Cascade([...], sizes=[...])",
     "Convention": "a name such as 'trec_eval' or a Convention",
     "Qrels": "judgements, such as fr.read_qrels or fr.Qrels.of gives",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fliprank.checked import checked
 from fliprank.export.target import Takes
 from fliprank.models.base import Model
 from fliprank.models.engine import EngineText, Formula, TsRank
@@ -33,6 +34,7 @@ def engine_names() -> dict[str, str]:
     return {name: ", ".join(functions) for name, functions in sorted(FUNCTIONS.items())}
 
 
+@checked
 def engine_model(engine: str, function: str | None = None, fields: Sequence[str] | None = None) -> EngineText:
     """The text function of an engine over these fields (by default those of the rows that it is fitted to)."""
     from fliprank import export  # noqa: F401  (its modules register themselves)
