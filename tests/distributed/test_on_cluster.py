@@ -71,6 +71,16 @@ def test_a_cascade_is_trained_where_its_rows_are(client: Any) -> None:
         np.testing.assert_allclose(one.model.params.values, other.model.params.values, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("convention", ["fliprank", "trec_eval", "ranx"])
+def test_an_evaluation_brings_back_the_value_of_each_query(client: Any, convention: str) -> None:
+    model, measures = fr.Linear().prepared(TRAIN, 0).initialised(1), ["nDCG@10", "RR"]
+    rows = fr.on(client).send(TRAIN, 3)
+    far, here = (fr.evaluate(model, each, measures, convention=convention) for each in (rows, TRAIN))
+    assert far.qids == here.qids
+    for name in here.values["model"]:
+        np.testing.assert_array_equal(far.values["model"][name], here.values["model"][name])
+
+
 def test_trials_and_folds_of_small_data_are_whole_tasks(client: Any, tmp_path: Path) -> None:
     settings: dict[str, Any] = {**QUICK, "objective": "softndcg", "checkpoint": tmp_path / "far"}
     with fr.on(client) as on:
