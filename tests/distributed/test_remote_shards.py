@@ -116,20 +116,18 @@ def test_rows_that_belong_to_an_objective_go_to_their_shards(client: Any) -> Non
     np.testing.assert_allclose(far[1], here[1], rtol=1e-12)
 
 
-def test_a_worker_that_is_killed_changes_nothing(client: Any) -> None:
-    client.wait_for_workers(2)
+def test_a_worker_that_is_killed_changes_nothing(doomed: Any) -> None:
     parts, model = split(ROWS, [10, 20, 30]), model_for(ROWS)
     here = fitted("exact", None, parts, model, epochs=2)
-    cluster = Doomed(client, after=60)
+    cluster = Doomed(doomed, after=60)
     far = fitted("exact", None, remote(cluster, parts), model, epochs=2)
     assert any("is gone" in text for text in cluster.told)
     assert far[0] == here[0]
     np.testing.assert_array_equal(far[1].params.values, here[1].params.values)
 
 
-def test_scores_that_a_dead_worker_kept_are_made_anew_by_their_recipes(client: Any) -> None:
-    client.wait_for_workers(2)
-    cluster, model = Cluster(client, say=lambda text: None), model_for(ROWS)
+def test_scores_that_a_dead_worker_kept_are_made_anew_by_their_recipes(doomed: Any) -> None:
+    cluster, model = Cluster(doomed, say=lambda text: None), model_for(ROWS)
     far = Problem.of(model, remote(cluster, split(ROWS, [20])), "nDCG@10")
     here = Problem.of(model, split(ROWS, [20]), "nDCG@10")
     at = model.initialised(2).params.free_values
@@ -137,7 +135,7 @@ def test_scores_that_a_dead_worker_kept_are_made_anew_by_their_recipes(client: A
     for step in range(5):
         along = np.eye(6)[1 + step]
         places = [each.moved(place, along, 0.1) for each, place in zip((far, here), places, strict=True)]
-    kill(client, next(iter(cluster.workers())))
+    kill(doomed, next(iter(cluster.workers())))
     one, other = (
         each.trajectory(place, np.eye(6)[1], resolution=1e-3) for each, place in zip((far, here), places, strict=True)
     )
