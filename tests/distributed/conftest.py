@@ -13,3 +13,10 @@ from clusters_here import local_client
 def client() -> Iterator[Any]:
     with local_client(2) as here:
         yield here
+
+
+@pytest.fixture
+def doomed() -> Iterator[Any]:
+    """A cluster of its own for each test that kills."""
+    with local_client(2) as here:
+        yield here

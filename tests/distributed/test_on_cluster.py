@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from clusters_here import kill, some_rows, split
+from clusters_here import local_client, some_rows, split
 
 import fliprank as fr
 from fliprank.data.candidates import Candidates
@@ -18,6 +18,7 @@ from fliprank.data.row_file import write_rows
 from fliprank.data.subsample import _label_counts
 from fliprank.distributed.cluster import Cluster, ClusterError
 from fliprank.distributed.messages import pack, unpack
+from fliprank.distributed.rows import ClusterRows
 from fliprank.errors import InputError, UsageError, WrongTypeError
 
 TRAIN, VALID = some_rows(50), some_rows(20, seed=1)
@@ -71,6 +72,16 @@ def test_a_cascade_is_trained_where_its_rows_are(client: Any) -> None:
         np.testing.assert_allclose(one.model.params.values, other.model.params.values, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("convention", ["fliprank", "trec_eval", "ranx"])
+def test_an_evaluation_brings_back_the_value_of_each_query(client: Any, convention: str) -> None:
+    model, measures = fr.Linear().prepared(TRAIN, 0).initialised(1), ["nDCG@10", "RR"]
+    rows = fr.on(client).send(TRAIN, 3)
+    far, here = (fr.evaluate(model, each, measures, convention=convention) for each in (rows, TRAIN))
+    assert far.qids == here.qids
+    for name in here.values["model"]:
+        np.testing.assert_array_equal(far.values["model"][name], here.values["model"][name])
+
+
 def test_trials_and_folds_of_small_data_are_whole_tasks(client: Any, tmp_path: Path) -> None:
     settings: dict[str, Any] = {**QUICK, "objective": "softndcg", "checkpoint": tmp_path / "far"}
     with fr.on(client) as on:
@@ -87,19 +98,20 @@ def test_trials_and_folds_of_small_data_are_whole_tasks(client: Any, tmp_path: P
     assert written[0] == written[1]
 
 
-def test_a_worker_that_joins_late_takes_over_shards(client: Any) -> None:
-    told = list[str]()
-    cluster = Cluster(client, say=told.append)
-    rows = fr.on(client).send(TRAIN, 6)
-    before = list(rows.each(_label_counts))
-    one, *_ = cluster.workers(True)
-    kill(client, one)  # its nanny starts another, which is late
-    rows = type(rows)(cluster, rows.shards)
-    deadline = time.monotonic() + 60
-    while len(set(cluster.owner.values())) < 2 or len(cluster.workers(True)) < 2:
+def test_a_worker_that_joins_late_takes_over_shards() -> None:
+    with local_client(1) as client:
+        cluster = Cluster(client)
+        rows = ClusterRows(cluster, [{"rows": part} for part in split(TRAIN, [9, 20, 35])])
+        before = list(rows.each(_label_counts))
+        assert len(set(cluster.owner.values())) == 1
+        client.cluster.scale(2)
+        client.wait_for_workers(2)
+        deadline = time.monotonic() + 60
+        while len(set(cluster.owner.values())) < 2:
+            assert list(rows.each(_label_counts)) == before
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
         assert list(rows.each(_label_counts)) == before
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def test_messages_come_back_as_they_were() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from clusters_here import Doomed, Shuffled, fitted, kill, model_for, remote, some_rows, split
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from fliprank.data.candidates import Candidates
 from fliprank.distributed.cluster import Cluster
@@ -61,13 +63,36 @@ def test_every_objective_has_the_value_and_gradient_of_one_process(client: Any, 
     assert far.per_query(at).tolist() == whole.per_query(at).tolist()
 
 
-@pytest.mark.parametrize("name", ["nDCG@10", "AP", "RR", "P@5", "ERR", "RBP", "bpref", "gm(AP)"])
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_any_split_and_any_order_of_answers_give_the_result_of_one_process(client: Any, data: st.DataObject) -> None:
+    rows = some_rows(data.draw(st.integers(3, 30)), seed=data.draw(st.integers(0, 99)))
+    parts = split(rows, data.draw(st.lists(st.integers(1, rows.queries - 1), max_size=6)))
+    objective = parse_objective(data.draw(st.sampled_from(["ranknet", "lambdarank", "softndcg(sigma=0.5)", "mse"])))
+    measure = parse_measure(data.draw(st.sampled_from(["nDCG@5", "AP", "RR", "CorrectPairs"])))
+    model, spread = model_for(rows, data.draw(st.sampled_from([0, 3]))), data.draw(st.booleans())
+    far, here, whole = (
+        Problem.of(model, each, measure, objective, spread=spread)
+        for each in (remote(Shuffled(client), parts), parts, rows)
+    )
+    at = model.initialised(data.draw(st.integers(0, 9))).params.free_values
+    (value, gradient), (own, slope), (one, all_) = (each.value_and_grad(at) for each in (far, here, whole))
+    assert value == own
+    np.testing.assert_array_equal(gradient, slope)
+    assert value == pytest.approx(one, rel=1e-10, abs=1e-12)
+    np.testing.assert_allclose(gradient, all_, rtol=1e-8, atol=1e-10)
+    np.testing.assert_array_equal(far.per_query(at), whole.per_query(at))
+    along = np.eye(len(at))[data.draw(st.integers(0, len(at) - 1))]
+    found, known = (each.trajectory(each.place(at), along, resolution=1e-2, flat=True) for each in (far, whole))
+    assert (found is None) == (known is None)
+    if found is not None and known is not None:
+        np.testing.assert_array_equal(found.breaks, known.breaks)
+        np.testing.assert_array_equal(found.values, known.values)
+
+
+@pytest.mark.parametrize("name", ["nDCG@10", "AP", "RR", "P@5", "ERR@10", "RBP", "Bpref", "GMAP", "R@5", "ESL"])
 def test_measures_and_trajectories_are_those_of_one_process(client: Any, name: str) -> None:
-    try:
-        measure = parse_measure(name)
-    except UsageError:
-        measure = parse_measure("R@5")
-    model = model_for(ROWS)
+    measure, model = parse_measure(name), model_for(ROWS)
     far, whole = (Problem.of(model, rows, measure) for rows in (remote(Cluster(client), split(ROWS, [9, 30])), ROWS))
     at, along = model.initialised(1).params.free_values, np.eye(6)[2]
     assert far.per_query(at).tolist() == whole.per_query(at).tolist()
@@ -91,20 +116,18 @@ def test_rows_that_belong_to_an_objective_go_to_their_shards(client: Any) -> Non
     np.testing.assert_allclose(far[1], here[1], rtol=1e-12)
 
 
-def test_a_worker_that_is_killed_changes_nothing(client: Any) -> None:
-    client.wait_for_workers(2)
+def test_a_worker_that_is_killed_changes_nothing(doomed: Any) -> None:
     parts, model = split(ROWS, [10, 20, 30]), model_for(ROWS)
     here = fitted("exact", None, parts, model, epochs=2)
-    cluster = Doomed(client, after=60)
+    cluster = Doomed(doomed, after=60)
     far = fitted("exact", None, remote(cluster, parts), model, epochs=2)
     assert any("is gone" in text for text in cluster.told)
     assert far[0] == here[0]
     np.testing.assert_array_equal(far[1].params.values, here[1].params.values)
 
 
-def test_scores_that_a_dead_worker_kept_are_made_anew_by_their_recipes(client: Any) -> None:
-    client.wait_for_workers(2)
-    cluster, model = Cluster(client, say=lambda text: None), model_for(ROWS)
+def test_scores_that_a_dead_worker_kept_are_made_anew_by_their_recipes(doomed: Any) -> None:
+    cluster, model = Cluster(doomed, say=lambda text: None), model_for(ROWS)
     far = Problem.of(model, remote(cluster, split(ROWS, [20])), "nDCG@10")
     here = Problem.of(model, split(ROWS, [20]), "nDCG@10")
     at = model.initialised(2).params.free_values
@@ -112,7 +135,7 @@ def test_scores_that_a_dead_worker_kept_are_made_anew_by_their_recipes(client: A
     for step in range(5):
         along = np.eye(6)[1 + step]
         places = [each.moved(place, along, 0.1) for each, place in zip((far, here), places, strict=True)]
-    kill(client, next(iter(cluster.workers())))
+    kill(doomed, next(iter(cluster.workers())))
     one, other = (
         each.trajectory(place, np.eye(6)[1], resolution=1e-3) for each, place in zip((far, here), places, strict=True)
     )

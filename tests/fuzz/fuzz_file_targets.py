@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from fuzz_mutations import Files, json_text, mutated, raw, spoilt_npz, spoilt_store
 from fuzz_target import ROWS, TARGETS, Target, add, build, index, only, rank
-from fuzz_text_targets import LETOR, STATISTICS
+from fuzz_text_targets import LETOR, STATISTICS, convert_and_read
 
 import fliprank as fr
+from fliprank.data.row_file import write_rows
 from fliprank.data.store import cache_path, read_arrays
 from fliprank.models.trees import Forest
 from fliprank.optimize.fit import Recorder
@@ -91,6 +92,31 @@ def read_parquets(folder: Path) -> None:
 
 TARGETS["parquet"] = Target(cache(parquet_seeds), frames, read_parquets)
 TARGETS["parquet-bytes"] = Target(cache(parquet_seeds), partial(mutated, change=raw), read_parquets)
+
+
+def shard_seeds() -> list[Files]:
+    """A file of rows, with ids of documents and judged ones that are not among the rows, and one without."""
+    with tempfile.TemporaryDirectory() as name:
+        rows = fr.Candidates.of([1, 0, 2], qid=["a", "a", "b"], docids=["x", "y", "z"], features=[[0.5], [2], [3]])
+        found = list[Files]()
+        for part in (rows.take([0, 2]), fr.Candidates.of([1, 0], features=[[1.0], [2.0]])):
+            write_rows(Path(name, "x.rows"), part)
+            found.append({"x.rows": Path(name, "x.rows").read_bytes()})
+        return found
+
+
+def read_shards(folder: Path) -> None:
+    rows = fr.open_rows(folder / "x.rows", memory=300)
+    for part in rows.each(lambda part: part):
+        rank(part)
+    rank(rows.gather(np.arange(rows.queries)))
+
+
+TARGETS["shards"] = Target(cache(shard_seeds), partial(mutated, change=spoilt_store), read_shards)
+TARGETS["shards-bytes"] = Target(cache(shard_seeds), partial(mutated, change=raw), read_shards)
+
+
+TARGETS["convert-parquet"] = Target(cache(parquet_seeds), frames, lambda folder: convert_and_read(folder / "x.parquet"))
 
 
 def model_seeds() -> list[Files]:

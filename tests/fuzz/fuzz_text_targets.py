@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,31 @@ from fliprank.models.cascade_names import parse_cascade
 from fliprank.text.analysis import read_words
 from fliprank.text.build.links import read_links
 
-__all__ = ["LETOR", "STATISTICS"]
+__all__ = ["LETOR", "STATISTICS", "convert_and_read"]
 
 LETOR = b"".join(
     b"%d qid:%d 1:0.%d 2:-1.5e-3 %d:7 #docid = GX%d inc = 1\n" % (r % 3, r // 3, r, r + 5, r) for r in range(8)
 )
 SPARSE = b"2 qid:a 1:1 # d1\n0 qid:a 300:2.5 # d2\n-1 qid:b 1:0 # d1\n"
+
+
+def convert_and_read(path: Path) -> None:
+    """Rows into shards, of as few rows as can be, and back."""
+    with tempfile.TemporaryDirectory() as folder:
+        fr.convert(path, Path(folder, "shards"), shard=8)
+        rows = fr.open_rows(Path(folder, "shards"), memory=300)
+        for part in rows.each(lambda part: part):
+            rank(part)
+
+
+@add("convert-letor", text, [{"x": LETOR}, {"x": SPARSE}])
+def _convert_letor(folder: Path) -> None:
+    convert_and_read(folder / "x")
+
+
+@add("convert-csv", text, [{"x.csv": b"qid,docid,label,bm25\na,x,1,0.5\na,y,,2\nb,z,2,1e3\n"}])
+def _convert_csv(folder: Path) -> None:
+    convert_and_read(folder / "x.csv")
 
 
 @add("letor", text, [{"x": LETOR}, {"x": SPARSE}, {"x": b"1 1:2\n0 1:3\n", "x.query": b"1\n1\n"}])

@@ -1,4 +1,4 @@
-"""Asking workers: who has which shard, what each must be sent, and what happens when one is slow, new or gone.
+"""Asking workers: what each must be sent, and what happens when one is slow, new or gone.
 
 Each worker gets one message per question, with all its shards, and answers with one. Shards of a worker that is gone
 are given to others, which read them again; one that says nothing for long is left behind, and another is asked the
@@ -9,18 +9,15 @@ gave them: so the result is the same, bit for bit, whatever happened on the way.
 from __future__ import annotations
 
 import time
-import warnings
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from itertools import count
-from threading import Lock
 from typing import Any
 from uuid import uuid4
 
 from fliprank.distributed.costs import Costs
 from fliprank.distributed.messages import pack, unpack
+from fliprank.distributed.placement import AGAIN, ClusterError, Placement
 from fliprank.distributed.worker import answer
 from fliprank.errors import FliprankError, InputError, UsageError
 
@@ -29,16 +26,8 @@ __all__ = ["Cluster", "ClusterError", "Definitions"]
 Definitions = Callable[[str], Mapping[str, bytes]]
 """Gives the messages that a worker misses, by the name of what it misses: that one, and what it needs itself."""
 
-AGAIN = "the checkpoint has all epochs that were done: start the same again with --resume"
 TICK = 0.2
 """Seconds to wait for an answer before looking at who is there."""
-
-LOOK = 1.0
-"""Seconds between two looks at which workers there are."""
-
-
-class ClusterError(FliprankError, RuntimeError):
-    """A cluster that can't go on: no scheduler, no workers, or a worker that failed."""
 
 
 ERRORS = {each.__name__: each for each in (FliprankError, UsageError, ClusterError)}
@@ -59,7 +48,7 @@ class _Group:
     size: int = 0
 
 
-class Cluster:
+class Cluster(Placement):
     """The workers of a Dask client, and which of them has which shards."""
 
     def __init__(
@@ -71,17 +60,9 @@ class Cluster:
         say: Callable[[str], None] | None = None,
         close: Callable[[], None] | None = None,
     ) -> None:
-        self.client, self.slow, self.patience = client, slow, patience
-        self.say = say or (lambda text: warnings.warn(text, UserWarning, stacklevel=3))
+        super().__init__(client, patience, say)
+        self.slow, self._close = slow, close
         self.session, self.costs = uuid4().hex, Costs()
-        self.owner: dict[int, str] = {}
-        self.names: dict[int, str] = {}
-        self.dead: list[str] = []
-        self._close, self._numbers, self._lock = close, count(), Lock()
-        self._workers: dict[str, int] = {}
-        self._looked = 0.0
-        self._met: set[str] = set()
-        self._gone: dict[str, list[str]] = {}
         self._pool = ThreadPoolExecutor(64, thread_name_prefix="fliprank-cluster")
 
     def __repr__(self) -> str:
@@ -99,89 +80,6 @@ class Cluster:
         if self._close is not None:
             self._close()
 
-    # Who is there
-
-    def workers(self, look: bool = False) -> dict[str, int]:
-        """The threads of each worker by its address; looked up again now and then, or now."""
-        if look or time.monotonic() - self._looked > LOOK:
-            try:
-                self._workers = {address: int(threads) for address, threads in self.client.nthreads().items()}
-            except Exception as error:
-                raise self._lost(error) from error
-            self._looked = time.monotonic()
-            self._met &= self._workers.keys()
-        return self._workers
-
-    def _lost(self, error: BaseException | None = None) -> ClusterError:
-        where = getattr(getattr(self.client, "scheduler", None), "address", "the scheduler")
-        why = f" ({type(error).__name__}: {error})" if error is not None and str(error) else ""
-        return ClusterError(f"the scheduler at {where} went away{why}; {AGAIN}")
-
-    def _some_workers(self) -> dict[str, int]:
-        """The workers, waiting for the first; raises where none comes."""
-        until, told = time.monotonic() + self.patience, False
-        while not (found := self.workers(look=told)):
-            if not told:
-                self.say(f"the cluster has no worker: waiting {self.patience:g} s for one")
-            if time.monotonic() > until:
-                raise ClusterError(f"the cluster has had no worker for {self.patience:g} s; {AGAIN}")
-            told = True
-            time.sleep(0.2)
-        return found
-
-    def new_shards(self, names: Sequence[str], beside: Sequence[int] | None = None) -> list[int]:
-        """Numbers for new shards; `names` are of what they have. They belong to who has those `beside` which they are.
-
-        Others get an owner when they are first asked about.
-        """
-        with self._lock:
-            numbers = [next(self._numbers) for _ in names]
-            self.names |= dict(zip(numbers, names, strict=True))
-            for number, other in zip(numbers, beside or (), strict=False):
-                if other in self.owner:
-                    self.owner[number] = self.owner[other]
-        return numbers
-
-    def drop_shards(self, numbers: Sequence[int]) -> None:
-        """Nobody will ask about these shards again: workers forget them with the next question."""
-        for number in numbers:
-            self.dead.append(self.names.pop(number, ""))
-            self.owner.pop(number, None)
-
-    def _give(self, number: int, worker: str) -> None:
-        """Make a worker the owner of a shard; the one before forgets it."""
-        before = self.owner.get(number)
-        if before is not None and before != worker:
-            self._gone.setdefault(before, []).append(self.names[number])
-        self.owner[number] = worker
-
-    def _place(self, numbers: Sequence[int], avoid: set[str] = frozenset()) -> dict[str, list[int]]:  # type: ignore[assignment]
-        """The shards by worker: as they are, those of nobody to who has least; a late worker takes over some."""
-        workers = self._some_workers()
-        allowed = sorted(workers.keys() - avoid) or sorted(workers)
-        with self._lock:
-            load = Counter(owner for number, owner in self.owner.items() if owner in workers)
-            for number in numbers:
-                if self.owner.get(number) not in allowed:
-                    least = min(allowed, key=lambda each: (load[each] / workers[each], each))
-                    self._give(number, least)
-                    load[least] += 1
-            self._level(numbers, workers, load)
-            groups: dict[str, list[int]] = {}
-            for number in numbers:
-                groups.setdefault(self.owner[number], []).append(number)
-        return groups
-
-    def _level(self, numbers: Sequence[int], workers: dict[str, int], load: Counter[str]) -> None:
-        """Give one shard to a worker that has none, which joined late, from the one that has most."""
-        for idle in sorted(address for address in workers if not load[address]):
-            most = max(load, key=lambda each: (load[each], each), default="")
-            mine = [number for number in numbers if self.owner[number] == most]
-            if load[most] < 2 or not mine:
-                return
-            self._give(mine[-1], idle)
-            load[most], load[idle] = load[most] - 1, 1
-
     # Asking
 
     def ask(
@@ -193,11 +91,13 @@ class Cluster:
         sent: Mapping[str, bytes] | None = None,
         label: str = "",
         apart: bool = False,
+        done: Callable[[int, Any], None] | None = None,
     ) -> list[Any]:
         """What workers answer about these shards, in their order; `request(some)` is what is asked about some.
 
         `sent` goes along with the question; what else a worker misses, it says, and gets by `definitions`. With
-        `apart`, each shard has a message of its own, and none is called slow: they are tasks of any length.
+        `apart`, each shard has a message of its own, and none is called slow: they are tasks of any length. `done` is
+        told each answer as it comes.
         """
         placed = list(self._place(numbers).items())
         if apart:
@@ -206,10 +106,15 @@ class Cluster:
         begun, answers = time.monotonic(), dict[int, Any]()
         pending = {self._send(do, group, request): group for group in groups}
         while len(answers) < len(numbers):
-            done, _ = wait(pending, timeout=TICK, return_when=FIRST_COMPLETED)
-            for future in done:
-                self._take(future, pending.pop(future), answers, pending, (do, request, definitions, label or do))
-            if not done:
+            ready, _ = wait(pending, timeout=TICK, return_when=FIRST_COMPLETED)
+            for future in ready:
+                before = len(answers)
+                group = pending.pop(future)
+                self._take(future, group, answers, pending, (do, request, definitions, label or do))
+                if done is not None and len(answers) > before:
+                    for number in group.numbers:
+                        done(number, answers[number])
+            if not ready:
                 self._watch(pending, answers, begun, (do, request, apart))
         self.costs.waited(label or do, time.monotonic() - begun)
         return [answers[number] for number in numbers]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from hashlib import blake2b
 from importlib import import_module
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from fliprank.errors import InputError, UsageError
 from fliprank.measures import Measure, parse_measure
+from fliprank.measures.conventions import CONVENTIONS, Convention, Reading
 from fliprank.models.base import Model, build, describe
 from fliprank.models.folder import Record
 from fliprank.models.parameters import Parameters
@@ -77,7 +78,7 @@ def _plain() -> dict[str, type[Any]]:
     from fliprank.optimize.shard import Alike, Spread, Valued
     from fliprank.text.search.queries import Queries, Whole
 
-    known: list[type[Any]] = [Candidates, Ids, RankedLists, TermStatistics, Parameters, Queries, Whole]
+    known: list[type[Any]] = [Candidates, Ids, RankedLists, TermStatistics, Parameters, Queries, Whole, Reading]
     known += [Steps, Alike, Spread, Valued, Epoch, Trial]
     named = {each.__name__: each for each in (*known, Named)}
     named |= {f"objective {name}": each for name, each in REGISTRY.items()}
@@ -156,6 +157,9 @@ def _encoded(value: Any, arrays: list[NDArray[Any]]) -> Any:
         return {"dict": [[_encoded(key, arrays), _encoded(each, arrays)] for key, each in value.items()]}
     if isinstance(value, Measure):
         return {"measure": _round_trip(value)}
+    if isinstance(value, Convention):  # what it means by each measure is code, which the worker has
+        own = [value.name, value.ties, value.empty, value.missing, value.single, value.seed]
+        return {"convention": own}
     if isinstance(value, Model):
         return _encoded_model(value, arrays)
     if (name := _names().get(type(value))) is not None:
@@ -254,6 +258,10 @@ def _decoded(tree: Any, arrays: list[NDArray[Any]], shared: Shared | None) -> An
         return own_function(inside)
     if kind == "measure":
         return parse_measure(inside)
+    if kind == "convention":
+        name, *rest = inside
+        named = dict(zip(("ties", "empty", "missing", "single", "seed"), rest, strict=True))
+        return replace(CONVENTIONS[name], **named)
     if kind == "model":
         if shared is None:
             raise InputError("a damaged message: a model without all but its values")

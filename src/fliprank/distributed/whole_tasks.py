@@ -7,6 +7,7 @@ back its fit and the checkpoint at its end, which is written here: so a run that
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -42,8 +43,12 @@ class WholeTasks:
         function: Callable[..., Any],
         calls: Sequence[Sequence[Any]],
         rows: Mapping[str, Candidates],
+        done: Callable[[int, Any], None] = lambda at, told: None,
     ) -> list[Any]:
-        """What a function of fliprank's gives for each list of arguments, each in a task of its own."""
+        """What a function of fliprank's gives for each list of arguments, each in a task of its own.
+
+        `done` is told each as it comes, with its place.
+        """
         numbers = self.cluster.new_shards([f"task-{uuid4().hex}" for _ in calls])
         place = {number: at for at, number in enumerate(numbers)}
         bases = [bases_in(tuple(given)) for given in calls]
@@ -58,7 +63,8 @@ class WholeTasks:
 
         try:
             label = function.__name__
-            told = self.cluster.ask("call", numbers, request, definitions, label=label, apart=True)
+            noted = partial(_noted, done, place)
+            told = self.cluster.ask("call", numbers, request, definitions, label=label, apart=True, done=noted)
         finally:
             self.cluster.drop_shards(numbers)
             self.cluster.dead.extend(rows)
@@ -72,7 +78,7 @@ class WholeTasks:
         refs = [Named(name) for name in named]
         held = refs[1] if valid is not None else None
         calls = [_trial_call(each, refs[0], held, measure) for each in work]
-        told = self._call(run_whole_trial, calls, named)
+        told = self._call(run_whole_trial, calls, named, lambda at, own: _write(work[at], own))
         return [_fit(each, own, measure) for each, own in zip(work, told, strict=True)]
 
     def run_chains(
@@ -99,6 +105,10 @@ class WholeTasks:
             for _ in chain.trials:
                 done()
         return out
+
+
+def _noted(done: Callable[[int, Any], None], place: Mapping[int, int], number: int, answer: Mapping[str, Any]) -> None:
+    done(place[number], answer["told"])
 
 
 def _trial_call(work: TrialWork, rows: Named, valid: Named | None, measure: Measure) -> list[Any]:
@@ -139,12 +149,18 @@ def run_whole_trial(
     return {**told, "path": fit.path, "scored": fit.documents_scored, "files": files}
 
 
-def _fit(work: TrialWork, told: Mapping[str, Any], measure: Measure) -> Fit | None:
+def _write(work: TrialWork, told: Mapping[str, Any]) -> None:
+    """Write the checkpoints of a trial that is done, and report its best epoch."""
     if work.running.checkpoint is not None:
         work.running.checkpoint.parent.mkdir(parents=True, exist_ok=True)
         for name, content in told["files"].items():
             with atomic_write(work.running.checkpoint.parent / Path(name).name) as file:
                 file.write(content)
+    if work.running.progress is not None and "best" in told:
+        work.running.progress(told["best"])
+
+
+def _fit(work: TrialWork, told: Mapping[str, Any], measure: Measure) -> Fit | None:
     if "values" not in told:
         return None
     trail: list[Epoch] = told["trail"]

@@ -18,3 +18,12 @@ def client() -> Iterator[Any]:
 
     with local_client(2) as here:
         yield here
+
+
+@pytest.fixture
+def doomed() -> Iterator[Any]:
+    """A cluster of its own for each test that kills: a nanny whose worker is killed as it starts may give up."""
+    from clusters_here import local_client
+
+    with local_client(2) as here:
+        yield here

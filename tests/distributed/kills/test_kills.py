@@ -49,13 +49,12 @@ def test_every_method_gives_on_workers_what_it_gives_here(client: Any, name: str
     ],
 )
 def test_a_fit_ends_with_the_same_answer_when_a_worker_is_killed(
-    client: Any, method: str, objective: str | None, hidden: int, after: int
+    doomed: Any, method: str, objective: str | None, hidden: int, after: int
 ) -> None:
-    client.wait_for_workers(2)  # those of the test before are back
     rows = some_rows(60)
     parts, model = split(rows, [10, 20, 33, 51]), model_for(rows, hidden)
     here = fitted(method, objective, parts, model, epochs=30 if method != "exact" else 2)
-    cluster = Doomed(client, after)
+    cluster = Doomed(doomed, after)
     far = fitted(method, objective, remote(cluster, parts), model, epochs=30 if method != "exact" else 2)
     assert any("is gone" in text for text in cluster.told)
     assert far[0] == here[0]
@@ -73,31 +72,29 @@ def test_the_number_of_workers_changes_nothing(workers: int) -> None:
 
 
 @pytest.mark.parametrize("after", [31])
-def test_a_cascade_ends_with_the_same_answer_when_a_worker_is_killed(client: Any, after: int) -> None:
-    client.wait_for_workers(2)
+def test_a_cascade_ends_with_the_same_answer_when_a_worker_is_killed(doomed: Any, after: int) -> None:
     cascade = fr.Cascade([fr.Linear(), fr.Network(hidden=2)], sizes=[20, 6])
     options: dict[str, Any] = {"objective": "ranknet", "epochs": 6, "restarts": 1, "measure": "nDCG@5"}
     train, valid = some_rows(60), some_rows(20, seed=1)
-    whole = fr.telescope(cascade, fr.on(client).send(train, 4), fr.on(client).send(valid, 2), **options)
-    doomed = Doomed(client, after)
-    rows, held = (remote(doomed, cut_rows(each, many)) for each, many in ((train, 4), (valid, 2)))
+    whole = fr.telescope(cascade, fr.on(doomed).send(train, 4), fr.on(doomed).send(valid, 2), **options)
+    cluster = Doomed(doomed, after)
+    rows, held = (remote(cluster, cut_rows(each, many)) for each, many in ((train, 4), (valid, 2)))
     far = fr.telescope(cascade, rows, held, **options)
-    assert any("is gone" in text for text in doomed.told)
+    assert any("is gone" in text for text in cluster.told)
     for one, other in zip(far.stages, whole.stages, strict=True):
         np.testing.assert_array_equal(one.model.params.values, other.model.params.values)
 
 
-def test_a_worker_that_says_nothing_is_left_behind(client: Any) -> None:
-    client.wait_for_workers(2)
+def test_a_worker_that_says_nothing_is_left_behind(doomed: Any) -> None:
     rows = some_rows(60)
     parts, model = split(rows, [20, 40]), model_for(rows)
     here = fitted("lbfgs", "ranknet", parts, model)
     told = list[str]()
-    cluster = Cluster(client, slow=0.5, say=told.append)
+    cluster = Cluster(doomed, slow=0.5, say=told.append)
     far_rows = remote(cluster, parts)
     fitted("lbfgs", "ranknet", far_rows, model)  # all is compiled and known
     one = sorted(set(cluster.owner.values()))[0]
-    stopped = client.run(os.getpid, workers=[one])[one]
+    stopped = doomed.run(os.getpid, workers=[one])[one]
     os.kill(stopped, signal.SIGSTOP)
     try:
         far = fitted("lbfgs", "ranknet", far_rows, model)
