@@ -56,7 +56,7 @@ def _sections(
     yield verdict_section(result.verdict, result.proofs, result.adopted, _written(result, folder))
     start = start_of(fit.start, fit.model)
     sample = sample_rows(task.train.rows, fit.model, start)
-    parameters = parameters_section(fit.model, start, result.ranges, sample, measure, task.train.texts)
+    parameters = parameters_section(fit.model, start, result.ranges, sample, measure, documents, task.train.texts)
     yield parameters
     if result.proofs:
         yield _queries(result, fit, task, measure, documents)
