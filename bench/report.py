@@ -1,4 +1,4 @@
-"""What a report adds to a tuning: processor time of the page over that of `tune`, for the demo and for 2,000 queries.
+"""What a report adds to a tuning: processor time of the page over that of `tune`, on the built-in collection.
 
 python bench/report.py
 """

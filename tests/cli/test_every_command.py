@@ -84,7 +84,7 @@ def test_the_documents_are_those_of_the_files(sandbox: Path, tmp_path: Path) -> 
     shutil.copytree(sandbox, tmp_path / "here")
     folder = tmp_path / "here"
     told = json.loads(call(*RUNS["train"].split(), "--json", folder=folder).out)
-    assert told.pop("written") == ["out/result.json"]
+    assert told.pop("written") == ["out/result.json", "out/report.html"]
     assert told == json.loads((folder / "out" / "result.json").read_text())
     kinds = json.loads(call("features", "--kinds", "--json").out)["kinds"]
     assert kinds["FIELD.covered.ratio"] == "c / m"

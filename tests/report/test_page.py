@@ -23,7 +23,7 @@ from fliprank.experiment.jobs import tune_and_write
 from fliprank.experiment.results import Result
 from fliprank.experiment.task import Queries, Task
 from fliprank.models import BM25F
-from fliprank.report.page import Page, Section, render, tuning_page, write_page
+from fliprank.report.page import Documents, Page, Section, render, tuning_page, write_page
 from fliprank.report.page.parameters import parameters_section
 from fliprank.report.page.sample import sample_rows
 
@@ -88,7 +88,7 @@ def test_the_measure_along_a_parameter_is_that_of_the_model_there(tuned: tuple[R
     assert fit.measure is not None
     assert fit.rows is not None
     sample = sample_rows(fit.rows, fit.model, fit.start)
-    found = parameters_section(fit.model, fit.start, result.ranges, sample, fit.measure).data
+    found = parameters_section(fit.model, fit.start, result.ranges, sample, fit.measure, Documents()).data
     assert set(found["paths"]) == set(fit.model.params.free_names)
     for name, path in found["paths"].items():
         assert len(path["x"]) == len(path["y"]) + 1

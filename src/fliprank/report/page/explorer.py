@@ -26,7 +26,9 @@ from fliprank.report.page.parameters import drawn_range
 from fliprank.report.page.scorers import scorer_of
 from fliprank.report.page.section import Documents, Section, clipped, short
 
-__all__ = ["explorer_section", "sampled"]
+__all__ = ["NO_EXPLORER", "explorer_section", "sampled"]
+
+NO_EXPLORER = "This page has no explorer: it can't compute the scores of this model, or this measure, by itself."
 
 MOST_QUERIES, MOST_ROWS, DEEP, MOST_PARAMETERS = 60, 6000, 20, 40
 """Queries and rows that are embedded; first ranks of either function that are among them; parameters with a slider."""

@@ -50,7 +50,7 @@ def _sections(
         yield _curve(fused)
     yield _baselines(fused)
     start, sample = start_of(None, fused.model), sample_rows(fit.rows, fused.model)
-    parameters = parameters_section(fused.model, start, fused.ranges, sample, measure)
+    parameters = parameters_section(fused.model, start, fused.ranges, sample, measure, documents)
     yield parameters
     yield _queries(fused, measure, documents, names)
     on = "test queries" if "test" in fused.proofs else "training queries"

@@ -22,7 +22,7 @@ from fliprank.models.parameters import Parameters
 from fliprank.optimize.ranges import Range
 from fliprank.parallel import run_parallel
 from fliprank.report.page.sample import Sample
-from fliprank.report.page.section import Section, clipped, short
+from fliprank.report.page.section import Documents, Section, clipped, short
 
 __all__ = ["drawn_range", "parameters_section", "start_of"]
 
@@ -38,15 +38,16 @@ def parameters_section(
     ranges: Mapping[str, Range],
     sample: Sample | None,
     measure: Measure,
+    documents: Documents,
     texts: Mapping[str, str] | None = None,
 ) -> Section:
     """A record per parameter; pictures are drawn on the sample."""
     tuned, before = model.params, start.params
     paths = dict[str, dict[str, Any]]()
     if sample is not None and len(tuned.free_names) <= MOST:
-        known = (sample, measure, texts or {})
-        tasks = [partial(_along, model, before, name, ranges.get(name), *known) for name in tuned.free_names]
-        paths = dict(zip(tuned.free_names, run_parallel(tasks), strict=True))
+        tasks = [partial(_along, model, before, name, ranges.get(name), sample, measure) for name in tuned.free_names]
+        for name, (path, flips) in zip(tuned.free_names, run_parallel(tasks), strict=True):
+            paths[name] = path | {"told": [_told(flip, documents, texts or {}) for flip in flips]}
     rows = [
         {
             "name": name,
@@ -90,8 +91,7 @@ def _along(
     span: Range | None,
     sample: Sample,
     measure: Measure,
-    texts: Mapping[str, str],
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], list[Flip]]:
     """The measure along one parameter: stretches of equal value, and the flips that gain and cost most."""
     params, default = model.params, float(before.values[model.params.positions(name)[0]])
     low, high = drawn_range(params, name, default, span)
@@ -101,7 +101,7 @@ def _along(
     worst = float(values.min() if measure.sign > 0 else values.max())
     flips = path.flips
     told = flips[:FLIPS] + flips[max(FLIPS, len(flips) - FLIPS) :]
-    return {
+    drawn = {
         "low": low,
         "high": high,
         "value": value,
@@ -111,14 +111,14 @@ def _along(
         "exact": bool(not path.at_least),
         "flips": len(flips),
         "at": [short(value + x, 4) for x in np.unique(flips.x)[:: max(1, len(flips.x) // 300)]],
-        "told": [_told(flip, texts) for flip in told],
         "sensitivity": float(abs(path.at(0.0) - worst)),
     }
+    return drawn, told
 
 
-def _told(flip: Flip, texts: Mapping[str, str]) -> list[Any]:
+def _told(flip: Flip, documents: Documents, texts: Mapping[str, str]) -> list[Any]:
     labels = _label(flip.up_label), _label(flip.down_label)
-    about = (clipped(each) for each in (texts.get(flip.qid) or flip.qid, flip.up, flip.down))
+    about = clipped(texts.get(flip.qid) or flip.qid), documents.number(flip.up), documents.number(flip.down)
     return [short(flip.value), *about, *labels, short(flip.gain)]
 
 

@@ -82,7 +82,7 @@ def _about_parameters(fit: Fit, task: Task, measure: Measure, documents: Documen
     if not 0 < len(fit.model.params.free_names) <= MOST:
         return
     start, sample = start_of(fit.start, fit.model), sample_rows(task.train.rows, fit.model)
-    parameters = parameters_section(fit.model, start, {}, sample, measure, task.train.texts)
+    parameters = parameters_section(fit.model, start, {}, sample, measure, documents, task.train.texts)
     yield parameters
     part, shown = _held_out(task)
     explorer = explorer_section(fit.model, start, shown.rows, measure, {}, documents, shown.texts, QUERIES[part])

@@ -14,7 +14,7 @@ from fliprank.experiment.task import Queries, Task
 from fliprank.experiment.tuning_moves import BY_ALL, ON, lists_of_tuning, titles_of
 from fliprank.measures import Measure
 from fliprank.optimize.fit import Fit
-from fliprank.report.page.explorer import explorer_section
+from fliprank.report.page.explorer import NO_EXPLORER, explorer_section
 from fliprank.report.page.measured import measured_section
 from fliprank.report.page.outlook import outlook_section
 from fliprank.report.page.parameters import parameters_section, start_of
@@ -56,12 +56,15 @@ def _sections(
     yield verdict_section(result.verdict, result.proofs, result.adopted, _written(result, folder))
     start = start_of(fit.start, fit.model)
     sample = sample_rows(task.train.rows, fit.model, start)
-    parameters = parameters_section(fit.model, start, result.ranges, sample, measure, task.train.texts)
+    parameters = parameters_section(fit.model, start, result.ranges, sample, measure, documents, task.train.texts)
     yield parameters
     if result.proofs:
         yield _queries(result, fit, task, measure, documents)
+    notes = list(result.notes)
     if (explorer := _explorer(result, fit, task, measure, documents)) is not None:
         yield explorer
+    else:
+        notes.append(NO_EXPLORER)
     if (surface := surface_section(fit, parameters.data["paths"], sample, measure)) is not None:
         yield surface
     if (trail := trail_section(fit)) is not None:
@@ -70,7 +73,7 @@ def _sections(
         yield outlook_section(result.outlook, result.curve)
     proof = next(iter(result.proofs.values()), None)
     settings = {**result.settings, **fit.settings}
-    yield measured_section(None if proof is None else proof.evaluation, settings, result.notes, command)
+    yield measured_section(None if proof is None else proof.evaluation, settings, notes, command)
 
 
 def _queries(result: Result, fit: Fit, task: Task, measure: Measure, documents: Documents) -> Section:

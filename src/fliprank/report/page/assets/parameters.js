@@ -33,7 +33,7 @@ function goodText(row) {
   return `${good.open_low ? "≤ " : ""}${significant(good.low, 3)} to ${good.open_high ? "≥ " : ""}${significant(good.high, 3)}${any}`;
 }
 
-function along(name, path, data, goodRange) {
+function along(name, path, data, goodRange, page) {
   const value = path.y[Math.max(0, path.x.findIndex((edge, i) => path.x[i + 1] >= path.value))];
   const old = path.y[Math.max(0, path.x.findIndex((edge, i) => path.x[i + 1] >= path.default))];
   const marks = [{ name: `tuned, ${significant(path.value)}`, x: path.value, y: value, series: 0 }];
@@ -51,7 +51,7 @@ function along(name, path, data, goodRange) {
     width: 460, height: 230,
   });
   const told = path.told.map(([at, query, up, down, upLabel, downLabel, gain]) =>
-    [significant(at), visible(query), `${visible(up)} (${upLabel ?? "unjudged"})`, `${visible(down)} (${downLabel ?? "unjudged"})`, signed(gain)]);
+    [significant(at), visible(query), labelled(page, up, upLabel), labelled(page, down, downLabel), signed(gain)]);
   if (told.length) {
     figure.append(el("details", {}, el("summary", {}, `The flips along ${name} that count most`),
       plainTable(`As ${name} rises past a value, one document overtakes another (label in brackets); ${how}`,
@@ -60,7 +60,12 @@ function along(name, path, data, goodRange) {
   return figure;
 }
 
-export function drawParameters(data) {
+function labelled(page, number, label) {
+  const known = page.documents[number];
+  return `${known.title || known.id} (${label ?? "unjudged"})`;
+}
+
+export function drawParameters(data, page) {
   const rows = data.rows.map((row) => {
     const path = data.paths[row.moves] ?? null;
     return [visible(row.name), significant(row.default), el("strong", {}, significant(row.tuned)), strip(row, path), goodText(row), path ? fixed(path.sensitivity) : DASH];
@@ -72,6 +77,6 @@ export function drawParameters(data) {
     el("p", { class: "note" }, "As good: values of this parameter alone that no test tells from the tuned one. Most it costs: how far the measure falls, at worst, over the values drawn below, on training queries."),
     pictures.length > 0 && el("h3", {}, "The measure along each parameter"),
     pictures.length > 0 && el("p", { class: "note" }, `On ${data.on}, which the function was tuned on. The parameter that counts most comes first.`),
-    el("div", { class: "gallery" }, pictures.map(([name, path]) => along(name, path, data, good[name]))),
+    el("div", { class: "gallery" }, pictures.map(([name, path]) => along(name, path, data, good[name], page))),
   ];
 }
