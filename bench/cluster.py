@@ -26,6 +26,9 @@ from fliprank.optimize.problem import Problem
 
 FEATURES, PER_QUERY, SHARD = 136, 120, 250_000
 MACHINES, THREADS = 100, 32
+ROW = 4 * FEATURES + 3 * 8
+"""Bytes of a row: its features, label, score and slope."""
+PER_TB = 1e12 / ROW / 1e9
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
@@ -174,13 +177,13 @@ def plan(found: dict[str, Any]) -> list[str]:
     gradient, line = own * alone["gradient"], own * alone["exact line"]
     bytes_back = far["value_and_grad_of bytes"] * MACHINES / 4
     steps = far["steps_of bytes"] * 1e9 / rows
-    memory = 1e9 / MACHINES * (4 * FEATURES + 3 * 8) / 1e9
+    memory = 1e9 / MACHINES * ROW / 1e9
     return [
         f"From the figures above, for {MACHINES} machines of {THREADS} threads, and a network of 10 Gbit/s:",
         "",
         "| 10⁹ rows x 136 | per step | limit |",
         "|---|---:|---|",
-        f"| memory of a machine: features, labels, scores | {memory:.1f} GB | memory, below 1.6 x 10⁹ rows per 1 TB |",
+        f"| memory of a machine: features, labels, scores | {memory:.1f} GB | memory: {PER_TB:.1f} x 10⁹ rows per TB |",
         f"| gradient: work of a thread | {gradient:,.0f} ms | rows per thread |",
         f"| gradient: {MACHINES} messages of {bytes_back / MACHINES / 1000:.1f} kB, one scheduler | {per_trip:,.0f} ms "
         "| network: latency, by message |",
