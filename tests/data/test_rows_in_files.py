@@ -304,20 +304,24 @@ def test_memory_is_read_as_people_write_it() -> None:
 # Memory
 
 PEAK = """
-import resource, sys
+import re, sys
+from pathlib import Path
 import fliprank as fr
+
+def highest():  # not by getrusage, which counts what the process was before it became Python
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+
 rows = fr.open_rows(sys.argv[1], memory=sys.argv[2])
-begin = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+begin = highest()
 fit = fr.train(fr.Linear(), rows, objective="ranknet", measure="nDCG@10", epochs=2, restarts=1)
 fit = fr.train(fit.model, rows, method="exact", epochs=1, restarts=1, measure="nDCG@10", directions="axes")
 fr.evaluate(fit.model, rows, ["nDCG@10", "AP"])
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(begin * 1024, peak * 1024)
+print(begin, highest())
 """
 
 
 def test_memory_stays_below_the_data(tmp_path: Path) -> None:
-    """The peak of a process that trains, searches and evaluates grows by a third of the size of the rows at most."""
+    """A process that trains, searches and evaluates stays within its memory; with the rows in it, it could not."""
     rng, paths = np.random.default_rng(0), list[Path]()
     queries, size, width = 250, 40, 200
     for number in range(40):
@@ -330,5 +334,4 @@ def test_memory_stays_below_the_data(tmp_path: Path) -> None:
     told = subprocess.run([sys.executable, "-c", PEAK, tmp_path, "480MB"], capture_output=True, text=True, check=True)
     begin, peak = map(int, told.stdout.split())
     assert data > 300e6
-    assert peak - begin < data / 2, (begin, peak, data)
-    assert peak < parse_memory("480MB") + 100e6
+    assert peak < parse_memory("480MB") < begin + data, (begin, peak, data)

@@ -100,12 +100,15 @@ def _best_label(rows: Candidates) -> float:
 
 
 def _filled(side: JudgedRun, rows: Candidates, label: float) -> JudgedRun:
-    """The run with this label for all of `rows` that have none, those that are not in the run among the missed."""
+    """The run with this label for all of `rows` that have none, those that are not in the run among the missed.
+
+    A run may also have unjudged documents that are not among `rows`, as one of the whole index does.
+    """
     mine, every = (
         np.bincount(c.query_of_rows()[np.isnan(c.labels)], minlength=c.queries) for c in (side.candidates, rows)
     )
     labels = np.where(np.isnan(side.candidates.labels), label, side.candidates.labels)
-    missed = np.repeat(np.arange(rows.queries), every - mine)
+    missed = np.repeat(np.arange(rows.queries), np.maximum(every - mine, 0))
     return replace(side, candidates=_relabelled(side.candidates, labels, missed, label))
 
 

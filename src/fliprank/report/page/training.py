@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fliprank.data.candidates import Candidates
 from fliprank.experiment.results import FoldResult, Result
 from fliprank.experiment.task import Queries, Task
 from fliprank.measures import Measure
@@ -19,6 +20,7 @@ from fliprank.report.page.trail import trail_section
 
 __all__ = ["training_page"]
 
+ELSEWHERE = "rows stayed in their files or on a cluster, so parameters and queries are not shown one by one"
 MOST = 32
 """Parameters up to which they are shown one by one."""
 
@@ -40,10 +42,20 @@ def _sections(result: Result, fit: Fit, documents: Documents, folder: str, comma
             yield _stages(name, fold)
     if (trail := trail_section(fit)) is not None:
         yield trail
+    notes = result.notes
     if result.task is not None and fit.measure is not None:
-        yield from _about_parameters(fit, result.task, fit.measure, documents)
-        yield _values(fit, result.task, fit.measure)
-    yield measured_section(None, {**result.settings, **fit.settings}, result.notes, command)
+        if _in_memory(result.task):
+            yield from _about_parameters(fit, result.task, fit.measure, documents)
+            yield _values(fit, result.task, fit.measure)
+        else:
+            notes = (*notes, ELSEWHERE)
+    yield measured_section(None, {**result.settings, **fit.settings}, notes, command)
+
+
+def _in_memory(task: Task) -> bool:
+    """Whether all rows are at hand, to be looked at query by query."""
+    parts = (task.train, task.valid, task.test)
+    return all(isinstance(part.rows, Candidates) for part in parts if part is not None)
 
 
 def _figures(result: Result, folder: str) -> Section:
