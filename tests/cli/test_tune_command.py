@@ -20,6 +20,8 @@ from fliprank.measures import parse_measure
 from fliprank.models import load_model
 from fliprank.text.index import Index
 
+pytestmark = pytest.mark.long
+
 DOCS = [
     {"_id": "d1", "title": "Red shoes", "body": "Shoes in red for long walks on stone and sand"},
     {

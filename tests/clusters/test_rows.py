@@ -17,6 +17,8 @@ from fliprank.data.trec import Qrels
 from fliprank.export.functions import engine_model
 from fliprank.models import EngineText
 
+pytestmark = pytest.mark.long
+
 READS = {
     "elasticsearch": {"GET /shop", "POST /_msearch", "POST /shop/_mtermvectors", "POST /shop/_analyze"},
     "opensearch": {"GET /shop", "POST /_msearch", "POST /shop/_mtermvectors", "POST /shop/_analyze"},

@@ -320,6 +320,7 @@ print(begin, highest())
 """
 
 
+@pytest.mark.long
 def test_memory_stays_below_the_data(tmp_path: Path) -> None:
     """A process that trains, searches and evaluates stays within its memory; with the rows in it, it could not."""
     rng, paths = np.random.default_rng(0), list[Path]()

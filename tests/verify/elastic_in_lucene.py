@@ -158,7 +158,7 @@ class ElasticIndex:
         assert self.mapping[name].get("positive_score_impact", True) or curve in ("saturation", "sigmoid")
         values = [self.real(value) for value in only(inside, *wanted[curve])]
         if curve == "linear" and self.java.version[0] < 9:
-            raise NotImplementedError("Lucene 8.8 has no linear features")
+            raise AssertionError("Lucene 8.8 has no linear features: ask Lucene 9")
         make = getattr(self.java("document.FeatureField"), f"new{curve.capitalize()}Query")
         return self._boosted(make("_feature", name, self.real(1.0), *values), boost)
 
