@@ -27,9 +27,9 @@ test-browser: .venv/test .venv/browser .venv/axe
 pictures: .venv/test .venv/browser
 	$(BIN)/python tests/browser/take_pictures.py
 
-# Every method on a cluster of processes of which some are killed.
+# Fits on clusters of processes, some of which are killed.
 test-cluster: .venv/test
-	$(BIN)/pytest tests/distributed/kills
+	$(BIN)/pytest tests/distributed
 
 lint: .venv/lint
 	$(BIN)/ruff check .
