@@ -19,6 +19,8 @@ from fliprank.data.builtin import collection
 from fliprank.measures.conventions import CONVENTIONS
 from fliprank.measures.ties import TIES
 
+pytestmark = pytest.mark.long
+
 QRELS = str(collection() / "qrels" / "test.tsv")
 BODY, FLAT = (str(collection() / "runs" / f"{name}.run") for name in ("body", "flat"))
 

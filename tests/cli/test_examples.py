@@ -18,6 +18,8 @@ from sandbox import make_sandbox
 from fliprank.cli import app
 from fliprank.experiment.parameter_settings import read_settings
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES.remove(ROOT / "docs" / "diff.md")  # its commands follow one another: test_diff_command runs them

@@ -21,6 +21,8 @@ import fliprank as fr
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 from charts import records
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("altair")
 PAGE = Path(__file__).parents[2] / "docs" / "plots.md"
 QUICKLY = {
