@@ -163,8 +163,8 @@ def test_someone_learns_to_rank_stops_in_the_middle_and_goes_on(rows: Path, tmp_
     told = json.loads((tmp_path / "fit" / "result.json").read_text())
     assert not told["interrupted"]
     whole = look(command.replace("--out fit", "--out whole"), columns, tmp_path)
-    told = [line.replace("whole/", "fit/") for line in whole.lines]
-    assert told == done.lines  # the same figures as without the interruption
+    renamed = [line.replace("whole/", "fit/") for line in whole.lines]
+    assert renamed == done.lines  # the same figures as without the interruption
     measure = "nDCG@10 (exp)" if columns == 80 else "nDCG(dcg='exp-log2')@10"
     head = next(line for line in done.lines if "set" in line)
     assert [part for part in re.split(r"[┃│]|\s{2,}", head) if part.strip()][1].strip() == measure
