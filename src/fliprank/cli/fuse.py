@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.documents import index_in
 from fliprank.cli.help_pages import ExampleCommand
-from fliprank.cli.options import method_settings
+from fliprank.cli.options import method_settings, named_files
 from fliprank.cli.outputs import out_folder
 from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.errors import UsageError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fliprank.experiment.results import Result
     from fliprank.report.page import Page
 
-__all__ = ["fuse", "named_lists"]
+__all__ = ["fuse"]
 
 FUSE_EXAMPLES = """
 Examples:
@@ -89,7 +89,7 @@ def fuse(
     folder, measures = out_folder(out), measure or [DEFAULT_MEASURE]
     with console.fit_progress("fusing") as report:
         found = fused_of(
-            named_lists(run),
+            named_files(run),
             qrels,
             test=test,
             engine=engine,
@@ -124,21 +124,6 @@ def _write_report(found: Fused, result: Result, folder: Path) -> None:
         return fusing_page(found, result, str(folder), command_line())
 
     write_report(folder / REPORT, page)
-
-
-def named_lists(given: list[str]) -> dict[str, Any]:
-    """Files by name: NAME=FILE, or the file's own name."""
-    out = dict[str, Any]()
-    for one in given:
-        name, _, file = one.partition("=")
-        path = Path(file or name)
-        called = name if file else path.name.split(".")[0]
-        if called in out:
-            raise UsageError(
-                f"--run {one}: there is a list called {called!r} already; give it a name, as in text={path}"
-            )
-        out[called] = path
-    return out
 
 
 def _tables(found: Fused, result: Result) -> Iterator[Table | str]:
