@@ -24,7 +24,7 @@ import fliprank as fr
 from fliprank.data.row_file import write_rows
 from fliprank.optimize.problem import Problem
 
-FEATURES, PER_QUERY, SHARD = 136, 120, 250_000
+FEATURES, PER_QUERY, SHARD, DEPTH = 136, 120, 250_000, 1000
 MACHINES, THREADS = 100, 32
 ROW = 4 * FEATURES + 3 * 8
 """Bytes of a row: its features, label, score and slope."""
@@ -102,26 +102,33 @@ def documents_of(folder: Path, many: int) -> tuple[list[Path], dict[str, str]]:
     return paths, {f"q{i}": f"word{7 * i} word{50 + i}" for i in range(200)}
 
 
-def documents_table(folder: Path, many: int) -> list[str]:
-    """Candidates of 200 queries from one index, and from four on two workers."""
+def documents_table(folder: Path, many: int) -> tuple[list[str], dict[str, float]]:
+    """Candidates of 200 queries from one index, and from four on one and two workers."""
     paths, queries = documents_of(folder, many)
-    told = ["| documents | index | candidates, 200 queries x 1000 |", "|---|---:|---:|"]
+    told = [f"| documents | index | candidates, {len(queries)} queries x {DEPTH} |", "|---|---:|---:|"]
     begun = time.perf_counter()
     lines = [json.loads(line) for path in paths for line in path.open()]
     one = fr.Index.build(lines)
     built = time.perf_counter() - begun
-    pooled = median(lambda: one.candidates(queries, depth=1000), 3)
+    pooled = median(lambda: one.candidates(queries, depth=DEPTH), 3)
     told.append(f"| {many:,}, one index, one process | {built:.1f} s | {pooled:,.0f} ms |")
+    found: dict[str, float] = {}
     for workers in (1, 2):
-        with fr.on(f"local:{workers}") as cluster:
+        with fr.on(f"local:{workers}") as cluster, tempfile.TemporaryDirectory() as place:
             begun = time.perf_counter()
-            index = cluster.index(paths)
+            index = cluster.index(paths, folder=place)
             built = time.perf_counter() - begun
-            pooled = median(lambda index=index: index.candidates(queries, depth=1000), 3)  # type: ignore[misc]
-            line = next(each for each in cluster.cluster.costs.by_question() if each["question"] == "documents: rows")
+            size = sum(file.stat().st_size for file in Path(place).iterdir())
+            pooled = median(lambda index=index: index.candidates(queries, depth=DEPTH), 3)  # type: ignore[misc]
+            costs = {line["question"]: line for line in cluster.cluster.costs.by_question()}
             told.append(f"| {many:,}, 4 shards, {workers} workers | {built:.1f} s | {pooled:,.0f} ms |")
-    told += ["", f"The candidates that come back: {line['received'] / 1e6:.1f} MB."]
-    return told
+        if workers == 1:
+            top, rows = costs["documents: top"], costs["documents: rows"]
+            found = {"build": built / many, "size": size / many, "search": top["work_ms"] / len(queries) / many}
+            found |= {"top": top["received"] / 4 / len(queries), "rows": rows["received"] / len(queries)}
+    told += ["", f"An index has {found['size']:,.0f} bytes per document; the candidates that come back have "]
+    told[-1] += f"{found['rows'] * len(queries) / 1e6:.1f} MB."
+    return told, found
 
 
 def tables(folder: Path, millions: float, many: int) -> tuple[list[str], dict[str, Any]]:
@@ -150,8 +157,8 @@ def tables(folder: Path, millions: float, many: int) -> tuple[list[str], dict[st
         found["alone"], found["rows"] = alone, count
     trips = {workers: found[f"1 {workers}"]["trip"] for workers in (1, 2, 4)}
     told += ["", "Milliseconds, medians. A question that asks nothing takes " + _trips(trips) + "."]
-    told += ["", *documents_table(folder, many)]
-    return told, found
+    lines, found["documents"] = documents_table(folder, many)
+    return [*told, "", *lines], found
 
 
 def _mapped(path: Path) -> fr.Candidates:
@@ -190,6 +197,26 @@ def plan(found: dict[str, Any]) -> list[str]:
         f"| gradient: slowest shard over the mean, as measured | x {far['spread']:.2f} | stragglers |",
         f"| exact line: work of a thread | {line:,.0f} ms | rows per thread |",
         f"| exact line: {steps / 1e9:,.1f} GB of steps to one process | {steps / 1.25e9:,.1f} s | network: bandwidth |",
+        "",
+        *documents_plan(found["documents"]),
+    ]
+
+
+def documents_plan(found: dict[str, float]) -> list[str]:
+    """10^8 documents with one shard per machine, a round of candidates for 1,000 queries."""
+    own, queries = 1e8 / MACHINES, 1000
+    top, rows = MACHINES * queries * found["top"], queries * found["rows"]
+    search = own * queries * found["search"] / 1000 / THREADS
+    return [
+        f"| 10⁸ documents, one shard per machine; {queries:,} queries x {DEPTH:,} | per round | limit |",
+        "|---|---:|---|",
+        f"| index of a machine, mapped from its disk | {own * found['size'] / 1e9:,.2f} GB | disk, then memory |",
+        f"| building it, once, one thread | {own * found['build']:,.0f} s | documents per machine |",
+        f"| search: work of a machine | {search:,.1f} s | postings per thread |",
+        f"| search: the best {DEPTH:,} of every shard, {top / 1e9:,.1f} GB to one process | {top / 1.25e9:,.1f} s "
+        "| network: bandwidth, by shards |",
+        f"| rows to tune on, {rows / 1e6:,.0f} MB to one process | {rows / 1.25e9:,.2f} s "
+        "| memory of the one process that tunes |",
     ]
 
 

@@ -4,7 +4,7 @@
     python bench/scale.py 0.05       # a twentieth of it
 
 The set is generated block by block into shards: five grades, a truth that is not linear, as many rows per query as
-there. Every piece of work runs in a process of its own, which compiles on a few queries first, and tells its time and
+there. Every piece of work runs in a process of its own, which compiles on some queries first, and tells its time and
 its peak memory. In memory, rows are read from the shards before the clock starts; out of core they stay there, and are
 read within it, again in each epoch.
 """
@@ -29,6 +29,8 @@ from fliprank.data.row_file import write_rows
 
 QUERIES, FEATURES, MEAN_ROWS, BLOCK, TREES = 31_000, 136, 119.4, 500, 500
 MEMORY = "2GB"
+SMALL = 200
+"""Queries to compile on: enough rows for the kernels that cut them into chunks."""
 MEASURE = "nDCG(dcg='exp-log2')@10"
 PLAIN: dict[str, Any] = {"restarts": 1, "sweep": False, "measure": MEASURE}
 FITS: dict[str, tuple[fr.Model, dict[str, Any]]] = {
@@ -69,7 +71,7 @@ def in_memory(folder: Path) -> fr.Candidates:
 def job(name: str, where: str, folder: Path) -> dict[str, float]:
     """Time, peak memory and, of a model, its test measure."""
     with tempfile.TemporaryDirectory() as small:
-        write_set(Path(small, "train"), 8, 10**6)
+        write_set(Path(small, "train"), SMALL, 10**6)
         _work(name, fr.open_rows(Path(small, "train")) if where == "files" else in_memory(Path(small, "train")), small)
     start = time.perf_counter()
     rows: Any = fr.open_rows(folder / "train", memory=MEMORY) if where == "files" else in_memory(folder / "train")
@@ -106,7 +108,7 @@ def _trees(rows: fr.Candidates) -> Any:
 
     settings = {"objective": "lambdarank", "lambdarank_truncation_level": 10, "verbosity": -1, "seed": 0}
     data = lightgbm.Dataset(rows.features, rows.labels, group=rows.sizes)
-    grown = lightgbm.train(settings, data, TREES if rows.queries > 8 else 2)
+    grown = lightgbm.train(settings, data, TREES if rows.queries > SMALL else 2)
 
     class Grown:
         def score(self, test: fr.Candidates) -> np.ndarray:
@@ -126,7 +128,7 @@ def _asked(name: str, where: str, folder: Path) -> dict[str, float]:
 
 
 def rows(share: float) -> list[Row]:
-    queries = max(50, round(QUERIES * share))
+    queries = max(SMALL + 1, round(QUERIES * share))
     with tempfile.TemporaryDirectory(prefix="fliprank-scale-") as place:
         folder, out = Path(place), list[Row]()
         start = time.perf_counter()
