@@ -9,15 +9,16 @@ import typer
 
 from fliprank.cli.app import app
 from fliprank.cli.documents import Memory, NFeatures, index_in
-from fliprank.cli.options import named_files
+from fliprank.cli.options import named_files, with_options
 from fliprank.cli.overwriting import Force, check_output
+from fliprank.cli.worker_options import WorkerOptions
 from fliprank.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fliprank.data.candidates import Candidates
     from fliprank.data.trec import Run
+    from fliprank.distributed.on import OnCluster
     from fliprank.models import Fusion, Model
 
 __all__ = ["rank"]
@@ -34,12 +35,16 @@ Examples:
   fliprank rank fused --run bm25.run --run dense.run --out fused.run
 
   fliprank rank fit/model shards --memory 2GB --out run.trec
+
+  fliprank rank fit/model shards --cluster tcp://scheduler:8786 --out run.trec
 """
 
 
 @app.command(epilog=RANK_EXAMPLES, short_help="Rank rows or documents with a trained model.")
+@with_options
 def rank(
     model: Annotated[Path, typer.Argument(help="What `fliprank train` or `tune` wrote: its folder, or the model's.")],
+    workers: WorkerOptions,
     rows: Annotated[Path | None, typer.Argument(help="Rows to rank: LETOR, Parquet, term statistics, shards.")] = None,
     index: Annotated[
         Path | None, typer.Option(help="Instead of rows: the index that `tune` wrote, or its folder, ...")
@@ -66,50 +71,42 @@ def rank(
         raise UsageError("give rows, or lists by --run, not both")
     if not run and ((rows is None) == (index is None) or (index is None) != (queries is None)):
         raise UsageError("give rows, or --index and --queries, or the lists of a fusion by --run")
+    if workers.cluster is not None and (rows is None or memory is not None or n_features is not None):
+        raise UsageError("--cluster goes with rows that workers read, without --memory and --n-features")
     check_output(out, force)
     trained = load_model(model / "model" if (model / "model").is_dir() else model)
-    if run and isinstance(trained, Fusion):
-        found: Iterable[Run] = [_of_lists(trained, model, named_files(run), ascending or [], queries, index, depth)]
-    elif rows is not None:
-        found = _of_rows(trained, rows, n_features, memory)
-    elif index is None or queries is None:
-        raise UsageError(f"--run goes with --index and --queries, or with a fusion: {model} has a {trained.kind} model")
-    else:
-        found = [_of_index(trained, index, queries, depth, named_files(run) if run else None)]
     counts = np.zeros(2, np.int64)
 
-    def counted() -> Iterator[Run]:
+    def counted(found: Iterable[Run]) -> Iterator[Run]:
         for part in found:
             counts[:] += len(part.qids), len(part.docids)
             yield part
 
-    write_runs(out, counted())
+    with workers.open() as cluster:
+        if run and isinstance(trained, Fusion):
+            lists = named_files(run)
+            found: Iterable[Run] = [_of_lists(trained, model, lists, ascending or [], queries, index, depth)]
+        elif rows is not None:
+            found = _of_rows(trained, rows, n_features, memory, cluster)
+        elif index is None or queries is None:
+            has = f"{model} has a {trained.kind} model"
+            raise UsageError(f"--run goes with --index and --queries, or with a fusion: {has}")
+        else:
+            found = [_of_index(trained, index, queries, depth, named_files(run) if run else None)]
+        write_runs(out, counted(found))
     console.result(queries=int(counts[0]), rows=int(counts[1]))
     console.written(out, f" ({counts[0]:,} queries, {counts[1]:,} rows)")
 
 
-def _of_rows(model: Model, path: Path, n_features: int | None, memory: str | None) -> Iterable[Run]:
-    """The ranking of rows in memory; of rows in files, window by window."""
-    from fliprank.data.candidates import Candidates
+def _of_rows(
+    model: Model, path: Path, n_features: int | None, memory: str | None, cluster: OnCluster | None
+) -> Iterator[Run]:
+    """The ranking of rows in memory; of rows in files, window by window; on workers, shard by shard."""
     from fliprank.data.readers import read_or_open
+    from fliprank.optimize.anywhere import runs_of
 
-    given = read_or_open(path, n_features, memory)
-    if isinstance(given, Candidates):
-        return [_of_part(given, model, 0)]
-    import numpy as np
-
-    return given.each(_of_part, model, own=(np.cumsum(given.row_counts) - given.row_counts,))
-
-
-def _of_part(part: Candidates, model: Model, first: int) -> Run:
-    """The ranking of some queries; without ids, documents are called by the number of their row, from `first` on."""
-    from fliprank.data.ids import Ids
-    from fliprank.data.trec import Run
-
-    docids = part.docids
-    if docids is None:
-        docids = Ids.of([f"row{first + i + 1}" for i in range(len(part))])
-    return Run(part.offsets, part.qids, docids, model.score(part), "fliprank")
+    given = read_or_open(path, n_features, memory) if cluster is None else cluster.read(path)
+    return runs_of(model, given, "fliprank")
 
 
 def _of_lists(

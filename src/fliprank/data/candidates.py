@@ -224,9 +224,9 @@ class Candidates:
         """What others computed from these candidates once and for all, by what it is."""
         return {}
 
-    def document_ids(self) -> Ids:
-        """The document ids; row1, row2, ... where there are none."""
-        return Ids.of([f"row{i + 1}" for i in range(len(self))]) if self.docids is None else self.docids
+    def document_ids(self, first: int = 0) -> Ids:
+        """The document ids; row1, row2, ... where there are none, with so many rows in parts before this one."""
+        return Ids.of([f"row{first + i + 1}" for i in range(len(self))]) if self.docids is None else self.docids
 
     def query_of_rows(self) -> Ints:
         """The number of each row's query."""

@@ -54,6 +54,10 @@ class ScatteredRows(ABC):
     def each(self, function: Callable[..., T], *given: Any, own: Sequence[Any] = ()) -> Iterator[T]:
         """function(part, *given, *what is `own` to this part), part by part in the order of queries."""
 
+    def in_turn(self, function: Callable[..., T], *given: Any, own: Sequence[Any] = ()) -> Iterator[T]:
+        """The same for answers as large as the parts, such as a score per row: never all of them at once."""
+        return self.each(function, *given, own=own)
+
     @abstractmethod
     def rewritten(self, function: Callable[..., Candidates], *given: Any, own: Sequence[Any] = ()) -> ScatteredRows:
         """The rows that a function makes of each part, kept where the parts are."""

@@ -10,17 +10,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from fliprank.arrays import Floats
 from fliprank.data.candidates import Candidates
 from fliprank.data.scattered import ScatteredRows
+from fliprank.data.trec import Run
 from fliprank.measures import Measure
 from fliprank.models.base import Model
 
-__all__ = ["AnyRows", "cut_to_top", "figures_of", "measured", "score_deviation"]
+__all__ = ["AnyRows", "cut_to_top", "figures_of", "measured", "runs_of", "score_deviation"]
 
 AnyRows = Candidates | ScatteredRows
 
@@ -71,3 +72,17 @@ def cut_to_top(rows: AnyRows, model: Model, size: int) -> AnyRows:
 
 def _top(part: Candidates, model: Model, size: int) -> Candidates:
     return part.top(model.score(part), size)
+
+
+def runs_of(model: Model, rows: AnyRows, name: str) -> Iterator[Run]:
+    """The ranking of all queries, in parts: of rows elsewhere, no more than some of them are here at a time.
+
+    Without ids, documents are called by the number of their row.
+    """
+    if isinstance(rows, Candidates):
+        return iter([_run(rows, model, name, 0)])
+    return rows.in_turn(_run, model, name, own=(np.cumsum(rows.row_counts) - rows.row_counts,))
+
+
+def _run(part: Candidates, model: Model, name: str, first: int) -> Run:
+    return Run(part.offsets, part.qids, part.document_ids(first), model.score(part), name)
