@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -76,6 +77,18 @@ def split(rows: Candidates, cuts: list[int]) -> list[Candidates]:
     return [rows.select(np.arange(a, b)) for a, b in pairwise(ends)]
 
 
+class Counting(Cluster):
+    """A cluster that counts its messages by worker."""
+
+    def __init__(self, client: Any, **given: Any) -> None:
+        super().__init__(client, **given)
+        self.messages: Counter[str] = Counter()
+
+    def send(self, do: str, group: Any, request: bytes) -> Future[bytes]:
+        self.messages[group.worker] += 1
+        return super().send(do, group, request)
+
+
 class Shuffled(Cluster):
     """A cluster whose answers come late, each by a time of its own."""
 
@@ -97,8 +110,8 @@ class Doomed(Cluster):
     def heard(self, text: str) -> None:
         self.told.append(text)
 
-    def _send(self, do: str, group: Any, request: Any) -> Future[bytes]:
-        future = super()._send(do, group, request)
+    def send(self, do: str, group: Any, request: bytes) -> Future[bytes]:
+        future = super().send(do, group, request)
         self.count += 1
         if self.count == self.after:
             kill(self.client, group.worker)

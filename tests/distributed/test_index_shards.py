@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -110,7 +111,7 @@ def test_a_tuning_on_documents_of_many_machines_is_that_on_one_index(shards: Ind
 def test_shards_of_documents_that_do_not_fit_together_are_an_error(client: Any, tmp_path: Path) -> None:
     cluster = Cluster(client)
     (tmp_path / "twice").mkdir()
-    with pytest.raises(InputError, match="1 documents are in two shards"):
+    with pytest.raises(InputError, match=r"document 'doc\d+' is in two shards, .*docs-0.* and .*twice.*docs-0"):
         IndexShards(cluster, [*sources(tmp_path, [0, 20]), *sources(tmp_path / "twice", [19, 30])])
     (tmp_path / "other.jsonl").write_text(json.dumps({"_id": "x", "name": "a tin"}) + "\n")
     other = {**sources(tmp_path, [0, 20])[0], "file": str(tmp_path / "other.jsonl")}
@@ -118,3 +119,26 @@ def test_shards_of_documents_that_do_not_fit_together_are_an_error(client: Any, 
         IndexShards(cluster, [*sources(tmp_path, [0, 20]), other])
     with pytest.raises(InputError, match=r"absent\.jsonl.*a worker must see the file"):
         IndexShards(cluster, [{**other, "file": str(tmp_path / "absent.jsonl")}])
+
+
+def test_indexes_are_removed_when_nobody_needs_them_unless_they_have_a_folder(client: Any, tmp_path: Path) -> None:
+    before, cluster = temporary_indexes(client), Cluster(client)
+    built = IndexShards(cluster, sources(tmp_path, [0, 150, 300]))
+    made = temporary_indexes(client) - before
+    assert len(made) == 2
+    del built
+    gc.collect()
+    IndexShards(cluster, sources(tmp_path, [0, 5, 10])).search(QUERIES, depth=3)  # workers are told with a question
+    assert not made & temporary_indexes(client)
+    kept = tmp_path / "indexes"
+    kept.mkdir()
+    IndexShards(cluster, [{**each, "folder": str(kept)} for each in sources(tmp_path, [0, 150, 300])])
+    gc.collect()
+    IndexShards(cluster, sources(tmp_path, [0, 5, 10])).search(QUERIES, depth=3)
+    assert len(list(kept.glob("shard-*.index"))) == 2
+
+
+def temporary_indexes(client: Any) -> set[Path]:
+    """Those in the workers' own folders, which Dask removes when a worker ends."""
+    folders = client.run(lambda dask_worker: dask_worker.local_directory).values()
+    return {path for folder in folders for path in Path(folder).glob("fliprank-*/shard.index")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from clusters_here import local_client, some_rows, split
 
 import fliprank as fr
+from fliprank.cli import run
 from fliprank.data.candidates import Candidates
 from fliprank.data.row_file import write_rows
 from fliprank.data.subsample import _label_counts
@@ -82,6 +84,18 @@ def test_an_evaluation_brings_back_the_value_of_each_query(client: Any, conventi
         np.testing.assert_array_equal(far.values["model"][name], here.values["model"][name])
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_rank_writes_on_workers_what_it_writes_here(client: Any, tmp_path: Path, named: bool) -> None:
+    rows = TRAIN if named else replace(TRAIN, docids=None)
+    files(tmp_path, rows, [4, 11, 12, 30, 44])  # more shards than threads: they come in rounds
+    fr.Linear().prepared(TRAIN, 0).initialised(1).save(tmp_path / "model")
+    address, out = client.scheduler.address, {side: tmp_path / f"{side}.run" for side in ("far", "here")}
+    assert run(["rank", str(tmp_path / "model"), str(tmp_path), "--cluster", address, "--out", str(out["far"])]) == 0
+    assert run(["rank", str(tmp_path / "model"), str(tmp_path), "--out", str(out["here"])]) == 0
+    assert out["far"].read_bytes() == out["here"].read_bytes()
+    assert len(out["far"].read_text().splitlines()) == len(TRAIN)
+
+
 def test_trials_and_folds_of_small_data_are_whole_tasks(client: Any, tmp_path: Path) -> None:
     settings: dict[str, Any] = {**QUICK, "objective": "softndcg", "checkpoint": tmp_path / "far"}
     with fr.on(client) as on:
@@ -89,7 +103,7 @@ def test_trials_and_folds_of_small_data_are_whole_tasks(client: Any, tmp_path: P
         asked = {line["question"]: line["times"] for line in on.explain().to_dicts()}
         again = fr.train(fr.Linear(), TRAIN, VALID, resume=True, **settings)
     here = fr.train(fr.Linear(), TRAIN, VALID, **{**settings, "checkpoint": tmp_path / "here"})
-    assert asked == {"run_whole_trial": 1}
+    assert asked == {"run_whole_trial": 1, "send rows": 2}
     for one in (far, again):
         np.testing.assert_array_equal(one.model.params.values, here.model.params.values)
         assert str(one.trail) == str(here.trail)  # where there is no number, that is NaN, which equals nothing

@@ -15,7 +15,9 @@ from fliprank.distributed.cluster import Cluster
 from fliprank.distributed.rows import ClusterRows
 from fliprank.errors import InputError, UsageError
 from fliprank.experiment.trials import problem_of
+from fliprank.measures import REGISTRY as MEASURES
 from fliprank.measures import parse_measure
+from fliprank.models import FeatureSubset, Linear
 from fliprank.objectives import REGISTRY, RankNet, parse_objective
 from fliprank.optimize.methods import make_method
 from fliprank.optimize.problem import Problem
@@ -90,19 +92,37 @@ def test_any_split_and_any_order_of_answers_give_the_result_of_one_process(clien
         np.testing.assert_array_equal(found.values, known.values)
 
 
-@pytest.mark.parametrize("name", ["nDCG@10", "AP", "RR", "P@5", "ERR@10", "RBP", "Bpref", "GMAP", "R@5", "ESL"])
-def test_measures_and_trajectories_are_those_of_one_process(client: Any, name: str) -> None:
-    measure, model = parse_measure(name), model_for(ROWS)
+@pytest.mark.parametrize("kind", list(dict.fromkeys(MEASURES.values())), ids=lambda kind: kind.__name__)
+def test_every_measure_and_its_trajectory_are_those_of_one_process(client: Any, kind: Any) -> None:
+    try:
+        measure = kind()
+    except UsageError:  # needs a cut-off
+        measure = kind(cutoff=5)
+    model = model_for(ROWS)
     far, whole = (Problem.of(model, rows, measure) for rows in (remote(Cluster(client), split(ROWS, [9, 30])), ROWS))
     at, along = model.initialised(1).params.free_values, np.eye(6)[2]
-    assert far.per_query(at).tolist() == whole.per_query(at).tolist()
-    one, other = (each.trajectory(each.place(at), along, resolution=1e-3) for each in (far, whole))
+    np.testing.assert_array_equal(far.per_query(at), whole.per_query(at))
+    moved = [each.moved(each.moved(each.place(at), along, 0.3), along, -0.7).measure for each in (far, whole)]
+    np.testing.assert_array_equal(*moved)
+    try:
+        other = whole.trajectory(whole.place(at), along, resolution=1e-3)
+    except UsageError:  # a measure that does not change with ranks
+        with pytest.raises(UsageError, match="it has no steps along a line"):
+            far.trajectory(far.place(at), along, resolution=1e-3)
+        return
+    one = far.trajectory(far.place(at), along, resolution=1e-3)
     assert one is not None
     assert other is not None
     np.testing.assert_array_equal(one.breaks, other.breaks)
     np.testing.assert_array_equal(one.values, other.values)
-    moved = [each.moved(each.moved(each.place(at), along, 0.3), along, -0.7).measure for each in (far, whole)]
-    assert moved[0] == moved[1]
+
+
+def test_two_models_on_the_same_rows_have_their_own_slopes(client: Any) -> None:
+    rows = remote(Cluster(client), split(ROWS, [20]))
+    for names in (["1", "2"], ["3", "4"], ["1", "2"]):
+        model = FeatureSubset(Linear(), names).prepared(ROWS, 0)
+        far, here = (fitted("exact", None, each, model, directions="axes", epochs=1) for each in (rows, ROWS))
+        np.testing.assert_array_equal(far[1].params.values, here[1].params.values)
 
 
 def test_rows_that_belong_to_an_objective_go_to_their_shards(client: Any) -> None:

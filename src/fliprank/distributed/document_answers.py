@@ -7,20 +7,23 @@ numbers within the shard.
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from tempfile import gettempdir, mkdtemp
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fliprank.arrays import Ints
-from fliprank.data.ids import Ids
+from fliprank.data.ids import Ids, hashes_of
 from fliprank.data.store import content_digest
 from fliprank.distributed.messages import unpack
-from fliprank.distributed.worker import Session
+from fliprank.distributed.worker import Session, scratch_folder
 from fliprank.errors import InputError
 from fliprank.models.base import Model
 from fliprank.text.analysis import Analyzer
@@ -35,6 +38,7 @@ __all__ = ["answer_documents"]
 def answer_documents(session: Session, request: dict[str, Any]) -> list[dict[str, Any]]:
     """Ask each of these shards of documents a question, with what is common and what is its own."""
     question, out = QUESTIONS[request["question"]], list[dict[str, Any]]()
+    session.needs(own["name"] for own in request["shards"])
     for own in request["shards"]:
         begun = time.perf_counter()
         index = session.once(own["name"], lambda name=own["name"]: _index(unpack(session.message(name))))  # type: ignore[misc]
@@ -44,20 +48,38 @@ def answer_documents(session: Session, request: dict[str, Any]) -> list[dict[str
 
 
 def _index(source: dict[str, Any]) -> Index:
-    """The index of a shard: opened, or built from a file of documents and kept in a file, which is mapped."""
+    """The index of a shard: opened, or built from a file of documents in a file, which is mapped.
+
+    Unless the user named a folder for it, it is removed when nobody needs it.
+    """
     try:
         if source["index"]:
             return Index.open(source["file"], check=True)
-        folder = Path(source["folder"] or mkdtemp(prefix="fliprank-", dir=gettempdir()))
-        made_of = content_digest(Path(source["file"])) if source["folder"] else ""
-        key = f"{VERSION} {source['file']} {made_of} {source['fields']} {source['analyzer']} {source['positions']}"
-        place = folder / f"shard-{blake2b(key.encode(), digest_size=8).hexdigest()}.index"
-        if source["folder"] and place.exists():
-            return Index.open(place, check=True)
-        how = {"fields": source["fields"], "positions": source["positions"]}
-        return Index.build(source["file"], place, analyzer=Analyzer.from_json(source["analyzer"]), **how)
+        if source["folder"] is not None:
+            return _kept_index(source)
+        folder = mkdtemp(prefix="fliprank-", dir=scratch_folder())
+        try:
+            index = _built(source, Path(folder, "shard.index"))
+        except BaseException:
+            rmtree(folder, ignore_errors=True)
+            raise
+        weakref.finalize(index, rmtree, folder, ignore_errors=True)
+        return index
     except InputError as error:
         raise InputError(f"{error}; a worker must see the file under the same name") from error
+
+
+def _kept_index(source: dict[str, Any]) -> Index:
+    """The index of a shard in the folder that the user named, built if it is not there yet."""
+    made_of = content_digest(Path(source["file"]))
+    key = f"{VERSION} {source['file']} {made_of} {source['fields']} {source['analyzer']} {source['positions']}"
+    place = Path(source["folder"], f"shard-{blake2b(key.encode(), digest_size=8).hexdigest()}.index")
+    return Index.open(place, check=True) if place.exists() else _built(source, place)
+
+
+def _built(source: dict[str, Any], place: Path) -> Index:
+    analyzer, positions = Analyzer.from_json(source["analyzer"]), source["positions"]
+    return Index.build(source["file"], place, fields=source["fields"], analyzer=analyzer, positions=positions)
 
 
 def _described(index: Index) -> dict[str, Any]:
@@ -102,14 +124,16 @@ def _rows(index: Index, given: Queries, offsets: Ints, documents: Ints) -> Any:
     return replace(rows, docids=rows.docids.compact())
 
 
-def _hashes(index: Index, part: int, parts: int) -> Any:
+def _hashes(index: Index, part: int, parts: int) -> NDArray[np.uint64]:
     """Hashes of those ids that fall to one of `parts`, to see that no document is in two shards."""
-    found = np.array([_hash(docid) for docid in index.docids.tolist()], np.uint64)
-    return found[found % np.uint64(parts) == part]
+    found = hashes_of(index.docids)
+    own: NDArray[np.uint64] = found[found % np.uint64(parts) == part]
+    return own
 
 
-def _hash(docid: str) -> int:
-    return int.from_bytes(blake2b(docid.encode(), digest_size=8).digest(), "little")
+def _with_hashes(index: Index, hashes: NDArray[np.uint64]) -> Ids:
+    """The ids that have one of these hashes."""
+    return index.docids.take(np.flatnonzero(np.isin(hashes_of(index.docids), hashes))).compact()
 
 
 QUESTIONS: dict[str, Callable[..., Any]] = {
@@ -121,4 +145,5 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     "ids": _ids,
     "rows": _rows,
     "hashes": _hashes,
+    "with hashes": _with_hashes,
 }

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from uuid import uuid4
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fliprank.arrays import Floats, Ints
 from fliprank.data.candidates import Candidates
@@ -44,6 +45,9 @@ __all__ = ["IndexShards"]
 MOST_HASHES = 1 << 24
 """Ids whose hashes are compared at a time, to see that no document is in two shards."""
 
+MOST_NAMED = 1000
+"""Hashes that occur twice whose ids are compared: by chance, not even one of 10^9 ids has the hash of another."""
+
 
 class IndexShards(Collection):
     """Indexes on the workers of a `Cluster`, each of a part of the documents; see `fr.on(client).index`."""
@@ -53,6 +57,7 @@ class IndexShards(Collection):
             raise InputError("there are no shards of documents")
         self.cluster, self.sources = cluster, list(sources)
         self.names = [f"index-{uuid4().hex}" for _ in sources]
+        self._shard_of = {name: s for s, name in enumerate(self.names)}
         self.numbers = cluster.new_shards(self.names)
         weakref.finalize(self, cluster.drop_shards, self.numbers).atexit = False
         told = self._ask("describe")
@@ -88,7 +93,7 @@ class IndexShards(Collection):
             return {"question": question, "given": tuple(given), "shards": shards}
 
         def definitions(name: str) -> Mapping[str, bytes]:
-            return {name: bases[name] if name in bases else pack(dict(self.sources[self.names.index(name)]))}
+            return {name: bases[name] if name in bases else pack(dict(self.sources[self._shard_of[name]]))}
 
         told = self.cluster.ask("documents", self.numbers, request, definitions, label=f"documents: {question}")
         return [each["told"] for each in told]
@@ -97,13 +102,19 @@ class IndexShards(Collection):
         """Raise where two shards have a document of the same id."""
         parts = -(-self.documents // MOST_HASHES)
         for part in range(parts if len(self.names) > 1 else 0):
-            found = np.concatenate(self._ask("hashes", part, parts))
-            times = np.unique(found, return_counts=True)[1]
+            hashes, times = np.unique(np.concatenate(self._ask("hashes", part, parts)), return_counts=True)
             if (times > 1).any():
-                raise InputError(
-                    f"{int((times > 1).sum()):,} documents are in two shards: their ids occur twice",
-                    hint="each document belongs to one shard",
-                )
+                self._check_ids(hashes[times > 1][:MOST_NAMED])
+
+    def _check_ids(self, hashes: NDArray[np.uint64]) -> None:
+        """Raise where ids of these hashes, each of which occurs twice, are the same."""
+        owner = dict[str, int]()
+        for s, ids in enumerate(self._ask("with hashes", hashes)):
+            for docid in ids.tolist():
+                if docid in owner:
+                    names = " and ".join(self.sources[each]["file"] for each in (owner[docid], s))
+                    raise InputError(f"document {docid!r} is in two shards, {names}: each belongs to one")
+                owner[docid] = s
 
     # What finding candidates asks
 

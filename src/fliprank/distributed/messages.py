@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fliprank.errors import InputError, UsageError
+from fliprank.errors import FliprankError, InputError, UsageError
 from fliprank.measures import Measure, parse_measure
 from fliprank.measures.conventions import CONVENTIONS, Convention, Reading
 from fliprank.models.base import Model, build, describe
@@ -70,6 +70,7 @@ def _plain() -> dict[str, type[Any]]:
     from fliprank.data.ids import Ids
     from fliprank.data.ranked_lists import RankedLists
     from fliprank.data.term_statistics import TermStatistics
+    from fliprank.data.trec import Run
     from fliprank.experiment.trials import Trial
     from fliprank.landscape.steps import Steps
     from fliprank.objectives.base import REGISTRY
@@ -79,7 +80,7 @@ def _plain() -> dict[str, type[Any]]:
     from fliprank.text.search.queries import Queries, Whole
 
     known: list[type[Any]] = [Candidates, Ids, RankedLists, TermStatistics, Parameters, Queries, Whole, Reading]
-    known += [Steps, Alike, Spread, Valued, Epoch, Trial]
+    known += [Run, Steps, Alike, Spread, Valued, Epoch, Trial]
     named = {each.__name__: each for each in (*known, Named)}
     named |= {f"objective {name}": each for name, each in REGISTRY.items()}
     return named | {f"method {name}": each for name, each in METHODS.items()}
@@ -119,9 +120,19 @@ def unpack(message: bytes, shared: Shared | None = None) -> Any:
         base = 16 + head + text
         base += -base % ALIGNMENT
         arrays = [_array(data, base, *entry) for entry in table]
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise InputError(f"a damaged message: {error}") from error
-    return _decoded(tree, arrays, shared)
+        return _decoded(tree, arrays, shared)
+    except FliprankError:
+        raise
+    except (
+        ArithmeticError,
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        StopIteration,
+    ) as error:
+        raise InputError(f"a damaged message: {type(error).__name__}: {error}") from error
 
 
 def _array(data: memoryview, base: int, kind: str, shape: list[int], offset: int) -> NDArray[Any]:
@@ -201,15 +212,14 @@ def _encoded_model(model: Model, arrays: list[NDArray[Any]]) -> Any:
 
 def base_of(model: Model) -> tuple[str, bytes]:
     """(a name made of its content, the message) of all of a model but its values: sent once, named from then on."""
-    params = model.params
-    layout = [params.names, params.lower, params.upper, params.default, params.slots, params.free_names]
-    own = [getattr(model, f.name) for f in fields(model) if f.name != "params"]
-    key = (type(model), *map(id, own), *map(id, layout))  # a search moves the values only, thousands of times
+    params, parts = model.params, model.all_but_values
+    key = tuple(map(id, parts))  # a search moves the values only, thousands of times
     with _LOCK:
         known = _BASES.get(key)
     if known is None:
+        layout = [params.names, params.lower, params.upper, params.default, params.slots, params.free_names]
         told = pack({"describe": json.dumps(describe(model)), "layout": layout})
-        known = _Base("model-" + blake2b(told, digest_size=16).hexdigest(), told, (own, layout))
+        known = _Base("model-" + blake2b(told, digest_size=16).hexdigest(), told, parts)
         with _LOCK:
             while len(_BASES) >= MOST_BASES:
                 _BASES.pop(next(iter(_BASES)))

@@ -16,7 +16,10 @@ from __future__ import annotations
 import glob
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,7 +85,8 @@ def _connected(address: str, slow: float, patience: float, say: Callable[[str], 
             raise UsageError(f"cluster {address!r}: a number of processes follows, as in local:4")
         threads = max(1, (os.cpu_count() or 1) // int(number))
         how = {"n_workers": int(number), "threads_per_worker": threads, "processes": True, "dashboard_address": ":0"}
-        started = dask.LocalCluster(**how, silence_logs=logging.CRITICAL)
+        with _ignoring_interrupts():
+            started = dask.LocalCluster(**how, silence_logs=logging.CRITICAL)
         client = dask.Client(started)
     elif "://" in address:
         started = None
@@ -99,6 +103,19 @@ def _connected(address: str, slow: float, patience: float, say: Callable[[str], 
             started.close()
 
     return Cluster(client, slow=slow, patience=patience, say=say, close=close)
+
+
+@contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    """Processes that are started in this block do not hear Ctrl-C: this one does, and ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class OnCluster:
@@ -130,12 +147,12 @@ class OnCluster:
         """Rows that the workers read themselves, from files that they see under the same names.
 
         `path` is a file, a folder, a pattern such as "shards/*.rows", or several of these. Where there are fewer files
-        than threads, each is cut into parts; `shards` says into how many in all.
+        than workers, each is cut into parts; `shards` says into how many in all.
         """
         files = files_of(path, (".rows", ".parquet", ".txt", ".txt.gz"))
         sources = [{"file": str(file), "queries": None} for file in files]
         whole = ClusterRows(self.cluster, sources, [file.name for file in files])
-        wanted = shards or sum(self.cluster.workers().values())
+        wanted = shards or len(self.cluster.workers())
         if len(files) >= wanted:
             return whole
         share = np.maximum(1, np.round(wanted * whole.row_counts / max(len(whole), 1)).astype(int))

@@ -1,7 +1,7 @@
 """Who has which shard: as it was, unless a worker is gone, has nothing yet, or was given up.
 
 A shard belongs to one worker, which keeps its rows or documents. It moves only if it must, or to a worker that joined
-late and has none; the worker that had it forgets it with the next question.
+late and has fewer; the worker that had it forgets it with the next question.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from concurrent.futures import Future
 from itertools import count
 from threading import Lock
 from typing import Any
@@ -19,7 +20,7 @@ from fliprank.errors import FliprankError
 
 __all__ = ["AGAIN", "ClusterError", "Placement"]
 
-AGAIN = "the checkpoint has all epochs that were done: start the same again with --resume"
+AGAIN = "a training goes on from its checkpoint, which has all epochs that were done, if it is started with --resume"
 LOOK = 1.0
 """Seconds between two looks at which workers there are."""
 
@@ -43,6 +44,7 @@ class Placement:
         self._workers: dict[str, int] = {}
         self._looked = 0.0
         self._met: set[str] = set()
+        self._behind: set[str] = set()
         self._gone: dict[str, list[str]] = {}
 
     def workers(self, look: bool = False) -> dict[str, int]:
@@ -100,20 +102,36 @@ class Placement:
             if (name := self.names.pop(number, None)) is not None:
                 self.dead.append(name)
 
+    def give(self, numbers: Sequence[int], worker: str) -> None:
+        """Make a worker the owner of shards; the one before forgets them."""
+        with self._lock:
+            for number in numbers:
+                self._give(number, worker)
+
     def _give(self, number: int, worker: str) -> None:
-        """Make a worker the owner of a shard; the one before forgets it."""
         before = self.owner.get(number)
         if before is not None and before != worker:
             self._gone.setdefault(before, []).append(self.names[number])
         self.owner[number] = worker
 
-    def _place(self, numbers: Sequence[int], avoid: AbstractSet[str] = frozenset()) -> dict[str, list[int]]:
-        """The shards by worker: as they are, those of nobody to who has least; a late worker takes over some."""
+    def able(self) -> dict[str, int]:
+        """The threads of each worker that is not left behind, or of all where all are."""
         workers = self._some_workers()
-        allowed = sorted(workers.keys() - avoid) or sorted(workers)
+        return {each: threads for each, threads in workers.items() if each not in self._behind} or workers
+
+    def leave_behind(self, worker: str, future: Future[bytes]) -> None:
+        """Give a worker nothing more to do until it has answered."""
+        self._behind.add(worker)
+        future.add_done_callback(lambda _: self._behind.discard(worker))
+
+    def place(self, numbers: Sequence[int], avoid: AbstractSet[str] = frozenset()) -> dict[str, list[int]]:
+        """The shards by worker: as they are, those of nobody to who has least; a late worker takes over some."""
+        workers = self.able()
+        allowed = (workers.keys() - avoid) or set(workers)
         with self._lock:
             self._drop()
-            load = Counter(owner for number, owner in self.owner.items() if owner in workers)
+            load = Counter(dict.fromkeys(workers, 0))
+            load.update(owner for owner in self.owner.values() if owner in workers)
             for number in numbers:
                 if self.owner.get(number) not in allowed:
                     least = min(allowed, key=lambda each: (load[each] / workers[each], each))
@@ -126,11 +144,13 @@ class Placement:
         return groups
 
     def _level(self, numbers: Sequence[int], workers: dict[str, int], load: Counter[str]) -> None:
-        """Give one shard to a worker that has none, which joined late, from the one that has most."""
-        for idle in sorted(address for address in workers if not load[address]):
-            most = max(load, key=lambda each: (load[each], each), default="")
-            mine = [number for number in numbers if self.owner[number] == most]
-            if load[most] < 2 or not mine:
-                return
-            self._give(mine[-1], idle)
-            load[most], load[idle] = load[most] - 1, 1
+        """Give one shard of who has most to who has least, if that one then still has no more."""
+
+        def share(worker: str, more: int = 0) -> tuple[float, str]:
+            return (load[worker] + more) / workers[worker], worker
+
+        most, least = max(workers, key=share), min(workers, key=share)
+        if share(most)[0] > share(least, 1)[0] or (not load[least] and load[most] > 1):
+            mine = next((number for number in reversed(numbers) if self.owner[number] == most), None)
+            if mine is not None:
+                self._give(mine, least)

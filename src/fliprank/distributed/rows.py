@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fliprank.arrays import Ints
 from fliprank.data.candidates import Candidates
@@ -50,6 +51,8 @@ class ClusterRows(ScatteredRows):
         self.cluster, self.shards, self.before = cluster, list(sources), before
         self.labels = list(labels or (f"shard {s + 1}" for s in range(len(sources))))
         self.names = [f"rows-{uuid4().hex}" for _ in sources]
+        self._shard_of = {name: s for s, name in enumerate(self.names)}
+        self._digests: list[NDArray[np.uint64]] = []
         self.numbers: list[int] = cluster.new_shards(self.names, None if before is None else before.numbers)
         self._place = {number: s for s, number in enumerate(self.numbers)}
         weakref.finalize(self, cluster.drop_shards, self.numbers).atexit = False
@@ -61,7 +64,8 @@ class ClusterRows(ScatteredRows):
         self.feature_names: tuple[str, ...] = tuple(told[0]["features"])
         self.has_docids: bool = told[0]["docids"]
         self._qids = Ids.concat([each["qids"] for each in told])
-        self.digest = blake2b(np.concatenate([each["digests"] for each in told]).data, digest_size=16).hexdigest()
+        self._digests = [each["digests"] for each in told]
+        self.digest = blake2b(np.concatenate(self._digests).data, digest_size=16).hexdigest()
         if (twice := find_duplicates(self.qids, np.array([0, len(self.qids)]))[0]) >= 0:
             owners = [s for s, own in enumerate(told) if self.qids[twice] in own["qids"].tolist()]
             names = " and ".join(self.labels[s] for s in owners[:2])
@@ -84,9 +88,14 @@ class ClusterRows(ScatteredRows):
             raise InputError("rows with term statistics are not taken in shards: give documents in shards")
 
     def definitions(self, name: str) -> Mapping[str, bytes]:
-        """What a worker must be sent to have the rows of this name: where they come from, as far as it misses that."""
-        if name in self.names:
-            source = dict(self.shards[self.names.index(name)])
+        """What a worker must be sent to have the rows of this name: where they come from, as far as it misses that.
+
+        Of a file that was read before, also what tells its rows from others: they must still be the same.
+        """
+        if (s := self._shard_of.get(name)) is not None:
+            source = dict(self.shards[s])
+            if "file" in source and self._digests:
+                source["digests"] = self._digests[s]
             return {name: pack(source), **bases_in(source)}
         return {} if self.before is None else self.before.definitions(name)
 
@@ -95,21 +104,30 @@ class ClusterRows(ScatteredRows):
         return self._qids
 
     def each(self, function: Callable[..., T], *given: Any, own: Sequence[Any] = ()) -> Iterator[T]:
+        return iter(self._told(self.numbers, function, given, own))
+
+    def in_turn(self, function: Callable[..., T], *given: Any, own: Sequence[Any] = ()) -> Iterator[T]:
+        many = max(1, sum(self.cluster.workers().values()))
+        for low in range(0, len(self.numbers), many):
+            yield from self._told(self.numbers[low : low + many], function, given, own)
+
+    def _told(self, numbers: Sequence[int], function: Callable[..., T], given: Any, own: Sequence[Any]) -> list[T]:
+        """function(rows, *given, *own) of these shards."""
         bases, columns = bases_in(given), [list(column) for column in own]
-        common = {"question": name_of(function), "given": tuple(given), "bare": True, "keeps": None}
+        common = {"question": name_of(function), "given": given, "bare": True, "keeps": None}
 
         def shard(s: int) -> dict[str, Any]:
             mine = [column[s] for column in columns]
             return {"rows": self.names[s], "objective": None, "part": None, "own": mine, "kept": []}
 
-        def request(numbers: list[int]) -> dict[str, Any]:
-            return {**common, "shards": [shard(self._place[number]) for number in numbers]}
+        def request(some: list[int]) -> dict[str, Any]:
+            return {**common, "shards": [shard(self._place[number]) for number in some]}
 
         def definitions(name: str) -> Mapping[str, bytes]:
             return {name: bases[name]} if name in bases else self.definitions(name)
 
-        told = self.cluster.ask("ask", self.numbers, request, definitions, label=function.__name__)
-        return iter([each["told"] for each in told])
+        told = self.cluster.ask("ask", numbers, request, definitions, label=function.__name__)
+        return [each["told"] for each in told]
 
     def rewritten(self, function: Callable[..., Candidates], *given: Any, own: Sequence[Any] = ()) -> ClusterRows:
         """The rows that a function of fliprank's makes of each shard, which stay on its worker."""

@@ -20,8 +20,9 @@ from fliprank.arrays import Ints
 from fliprank.data.candidates import Candidates
 from fliprank.distributed.messages import Named, own_function, unpack
 from fliprank.distributed.row_sources import read_source
-from fliprank.distributed.worker import MissingError, Session
-from fliprank.optimize.shard import Shard
+from fliprank.distributed.worker import Session, collect_missing
+from fliprank.errors import InputError
+from fliprank.optimize.shard import MOST_SLOPES, Shard
 
 __all__ = ["ask", "call", "describe_rows", "name_of"]
 
@@ -36,16 +37,17 @@ def name_of(question: Callable[..., Any]) -> str:
 
 def describe_rows(session: Session, request: dict[str, Any]) -> list[dict[str, Any]]:
     """Read the rows of these names, and say how many there are and what they have."""
-    return [_described(rows_named(session, name)) for name in request["rows"]]
+    session.needs(request["rows"])
+    return [_described(rows) for rows in collect_missing(lambda name: rows_named(session, name), request["rows"])]
 
 
 def _described(rows: Candidates) -> dict[str, Any]:
     told: dict[str, Any] = {"queries": rows.queries, "rows": len(rows), "features": list(rows.feature_names)}
     told |= {"qids": rows.qids.compact(), "sizes": rows.sizes, "docids": rows.docids is not None}
-    return told | {"fields": None if rows.terms is None else list(rows.terms.fields), "digests": _digests(rows)}
+    return told | {"fields": None if rows.terms is None else list(rows.terms.fields), "digests": digests_of(rows)}
 
 
-def _digests(rows: Candidates) -> NDArray[np.uint64]:
+def digests_of(rows: Candidates) -> NDArray[np.uint64]:
     """Eight bytes that tell each query's rows from others: all rows have the same, however they are cut into shards."""
     out = np.empty(rows.queries, np.uint64)
     for q, (low, high) in enumerate(pairwise(rows.offsets.tolist())):
@@ -58,21 +60,28 @@ def _digests(rows: Candidates) -> NDArray[np.uint64]:
 
 def rows_named(session: Session, name: str) -> Candidates:
     """The rows that were sent under this name, or read from where they are."""
-    rows: Candidates = session.once(name, lambda: _read(session, unpack(session.message(name), session.shared)))
+    rows: Candidates = session.once(name, lambda: _read(session, name))
     return rows
 
 
-def _read(session: Session, source: dict[str, Any]) -> Candidates:
+def _read(session: Session, name: str) -> Candidates:
     """Rows from a file or a message; or what a function makes of other rows of this worker."""
-    if "of" not in source:
-        return read_source(source)
-    made: Candidates = source["function"](rows_named(session, source["of"]), *source["given"], *source["own"])
-    return made
+    source = unpack(session.message(name), session.shared)
+    if "of" in source:
+        made: Candidates = source["function"](rows_named(session, source["of"]), *source["given"], *source["own"])
+        return made
+    rows = read_source(source)
+    if "rows" in source:
+        session.sent.pop(name, None)  # not twice in memory: who asks for it again is sent it again
+    elif "digests" in source and not np.array_equal(digests_of(rows), source["digests"]):
+        raise InputError("has other rows than when it was first read, here or on another worker", path=source["file"])
+    return rows
 
 
 def call(session: Session, request: dict[str, Any]) -> list[dict[str, Any]]:
     """Call functions of fliprank's own; where one is given the name of rows, it gets the rows."""
     out = list[dict[str, Any]]()
+    session.needs(each.name for own in request["calls"] for each in own["given"] if isinstance(each, Named))
     for own in request["calls"]:
         begun = time.perf_counter()
         given = [rows_named(session, each.name) if isinstance(each, Named) else each for each in own["given"]]
@@ -83,11 +92,17 @@ def call(session: Session, request: dict[str, Any]) -> list[dict[str, Any]]:
 def ask(session: Session, request: dict[str, Any]) -> list[dict[str, Any]]:
     """Ask each of these shards a question: what it tells, and how long that took."""
     question, given = own_function(request["question"]), request["given"]
-    out = list[dict[str, Any]]()
-    for own in request["shards"]:
-        begun = time.perf_counter()
-        place = _Place(session, own["rows"], own["objective"], own["part"])
+    session.needs(name for own in request["shards"] for name in (own["rows"], own["objective"]) if name is not None)
+
+    def ready(own: dict[str, Any]) -> tuple[float, _Place, list[Any]]:
+        begun, place = time.perf_counter(), _Place(session, own["rows"], own["objective"], own["part"])
+        rows_named(session, own["rows"])
         before = [place.kept(name) for name in own["kept"]]
+        return time.perf_counter() - begun, place, before
+
+    out = list[dict[str, Any]]()
+    for own, (spent, place, before) in zip(request["shards"], collect_missing(ready, request["shards"]), strict=True):
+        begun = time.perf_counter() - spent
         found = question(place.subject(request["bare"]), *given, *own["own"], *before)
         if request["keeps"] is not None:
             found, session.kept[place.key, request["keeps"]] = found
@@ -123,25 +138,33 @@ class _Place:
         return found
 
     def _make(self) -> Shard:
-        rows = rows_named(self.session, self.rows)
-        return Shard(rows, None if self.objective is None else unpack(self.session.message(self.objective)))
+        rows, shards = (
+            rows_named(self.session, self.rows),
+            sum(name.startswith("rows-") for name in list(self.session.made)),
+        )
+        objective = None if self.objective is None else unpack(self.session.message(self.objective))
+        return Shard(rows, objective, MOST_SLOPES // max(1, shards))
 
     def kept(self, name: str) -> Any:
         """What an earlier question kept about this shard, made anew where it is not here."""
-        line, kept = [name], self.session.kept
+        if (known := self.session.kept.get((self.key, name))) is not None:
+            return known
+        line, found = [name], dict[str, Any]()
         while line:  # a long way of many moves, each of which needs the one before: no recursion
-            at = line[-1]
-            if (self.key, at) in kept:
+            if line[-1] in found:
                 line.pop()
                 continue
-            recipe = unpack(self.session.message(at), self.session.shared)
-            if absent := [before for before in recipe["kept"] if (self.key, before) not in kept]:
+            recipe = unpack(self.session.message(line[-1]), self.session.shared)
+            for each in recipe["kept"]:
+                if each not in found and (known := self.session.kept.get((self.key, each))) is not None:
+                    found[each] = known
+            if absent := [each for each in recipe["kept"] if each not in found]:
                 line += absent
                 continue
-            before = [kept[self.key, each] for each in recipe["kept"]]
-            found = own_function(recipe["question"])(self.shard(), *recipe["given"], *before)
-            kept[self.key, at] = found[1] if recipe["tells"] else found
-        try:
-            return kept[self.key, name]
-        except KeyError:  # another thread dropped it
-            raise MissingError(name) from None
+            told = own_function(recipe["question"])(
+                self.shard(), *recipe["given"], *(found[each] for each in recipe["kept"])
+            )
+            found[line.pop()] = told[1] if recipe["tells"] else told
+        # What the way went through is not kept: nobody will ask for it, nor tell when to drop it.
+        self.session.kept[self.key, name] = found[name]
+        return found[name]

@@ -19,6 +19,7 @@ from fliprank.data.candidates import Candidates
 from fliprank.data.files import atomic_write
 from fliprank.distributed.cluster import Cluster
 from fliprank.distributed.messages import Named, bases_in, pack
+from fliprank.distributed.worker import scratch_folder
 from fliprank.experiment.elsewhere import Chain, TrialWork
 from fliprank.experiment.row_pool import RowPool
 from fliprank.experiment.trials import Running, Trial, run_trial
@@ -51,20 +52,18 @@ class WholeTasks:
         """
         numbers = self.cluster.new_shards([f"task-{uuid4().hex}" for _ in calls])
         place = {number: at for at, number in enumerate(numbers)}
-        bases = [bases_in(tuple(given)) for given in calls]
+        bases = {name: message for given in calls for name, message in bases_in(tuple(given)).items()}
 
         def request(some: list[int]) -> dict[str, Any]:
             return {"calls": [{"function": function, "given": tuple(calls[place[number]])} for number in some]}
 
         def definitions(name: str) -> Mapping[str, bytes]:
-            if name in rows:
-                return {name: pack({"rows": rows[name]})}
-            return next(own for own in bases if name in own)
+            return {name: pack({"rows": rows[name]}) if name in rows else bases[name]}
 
         try:
             label = function.__name__
             noted = partial(_noted, done, place)
-            told = self.cluster.ask("call", numbers, request, definitions, label=label, apart=True, done=noted)
+            told = self.cluster.ask("call", numbers, request, definitions, bases, label, apart=True, done=noted)
         finally:
             self.cluster.drop_shards(numbers)
             self.cluster.dead.extend(rows)
@@ -137,7 +136,7 @@ def run_whole_trial(
 ) -> dict[str, Any]:
     """On a worker: one trial, from the checkpoints of before, if any; the fit in parts, and its checkpoints."""
     keep, patience, key, resume, seed = how
-    with TemporaryDirectory(prefix="fliprank-trial-") as folder:
+    with TemporaryDirectory(prefix="fliprank-trial-", dir=scratch_folder()) as folder:
         for file, content in before.items():
             Path(folder, Path(file).name).write_bytes(content)
         place = None if name is None else Path(folder, name)

@@ -12,17 +12,20 @@ import os
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
+from tempfile import gettempdir
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
+import fliprank
 from fliprank.distributed.messages import model_of_base, pack, unpack
-from fliprank.errors import FliprankError
+from fliprank.errors import FliprankError, UsageError
 
-__all__ = ["HANDLERS", "MissingError", "Session", "answer"]
+__all__ = ["END", "HANDLERS", "MissingError", "Session", "answer", "collect_missing", "scratch_folder"]
 
 HANDLERS = {
     "rows": "fliprank.distributed.shard_answers:describe_rows",
@@ -33,8 +36,15 @@ HANDLERS = {
 }
 """All that a worker does, by the name that a message has."""
 
+END = b"end of session "
+"""A message that begins with this, and not with the length of a JSON text, is followed by the name of a session."""
+
 MOST_SESSIONS = 4
 """Users of one cluster whose things a worker keeps; those of the one that was not heard of for longest are dropped."""
+
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class MissingError(Exception):
@@ -55,6 +65,8 @@ class Session:
         """What questions left here, by shard and number."""
         self.parts: OrderedDict[str, Any] = OrderedDict()
         self._locks: dict[str, Lock] = {}
+        self._making: dict[str, bool] = {}
+        """What is being made, and whether it is still wanted."""
         self._lock = Lock()
 
     def shared(self, name: str) -> Any:
@@ -73,9 +85,23 @@ class Session:
         with self._lock:
             own = self._locks.setdefault(name, Lock())
         with own:
-            if name not in self.made:
-                self.made[name] = make()
-            return self.made[name]
+            if name in self.made:
+                return self.made[name]
+            with self._lock:
+                self._making[name] = True
+            try:
+                found = make()
+            finally:
+                with self._lock:
+                    wanted = self._making.pop(name, True)
+            if wanted:
+                self.made[name] = found
+            return found
+
+    def needs(self, names: Iterable[str]) -> None:
+        """Raise with all of these names that this worker was not sent, so that they come at once."""
+        if absent := [name for name in dict.fromkeys(names) if name not in self.sent and name not in self.made]:
+            raise MissingError(*absent)
 
     def forget(self, names: list[str]) -> None:
         """Drop what nobody will ask for here again, and what was made of it (the first word of a name says of what)."""
@@ -84,17 +110,26 @@ class Session:
         gone = set(names)
         for name in names:
             self.sent.pop(name, None)
+        with self._lock:
+            for name in self._making:
+                self._making[name] &= name.partition(" ")[0] not in gone
+            for name in [name for name in self._locks if name.partition(" ")[0] in gone and name not in self._making]:
+                del self._locks[name]
         for store in (self.made, self.parts):
-            for name in [name for name in store if name.partition(" ")[0] in gone]:
-                store.pop(name, None)
-        for key in [key for key in self.kept if key[1] in gone or key[0].partition(" ")[0] in gone]:
-            self.kept.pop(key, None)
+            for name in list(store):  # other threads may add to it meanwhile
+                if name.partition(" ")[0] in gone:
+                    store.pop(name, None)
+        for key in list(self.kept):
+            if key[1] in gone or key[0].partition(" ")[0] in gone:
+                self.kept.pop(key, None)
 
 
 _SESSIONS: OrderedDict[str, Session] = OrderedDict()
 _GUARD = Lock()
+_ENDED: OrderedDict[str, None] = OrderedDict()
 _POOL: dict[int, ThreadPoolExecutor] = {}
 _BUSY = [0]
+_FOLDER = list[str]()
 
 
 def session_of(name: str) -> Session:
@@ -106,8 +141,26 @@ def session_of(name: str) -> Session:
         return _SESSIONS[name]
 
 
+def end_session(name: str) -> None:
+    """Drop all that was kept for a client, and answer none of its questions any more."""
+    with _GUARD:
+        _SESSIONS.pop(name, None)
+        _ENDED[name] = None
+        while len(_ENDED) > 1000:
+            _ENDED.popitem(last=False)
+
+
+def scratch_folder() -> Path:
+    """A folder for temporary files: this worker's own, which Dask removes however the worker ends."""
+    return Path(_FOLDER[-1] if _FOLDER else gettempdir())
+
+
 async def answer(message: bytes, dask_worker: Any = None) -> bytes:
     """The answer to a message. It is worked out in another thread: a worker's own must answer the scheduler."""
+    if message.startswith(END):
+        end_session(message.removeprefix(END).decode())
+        return b""
+    _FOLDER[:] = [dask_worker.local_directory]
     threads = max(1, int(dask_worker.state.nthreads))
     with _GUARD:
         if threads not in _POOL:
@@ -151,11 +204,28 @@ def _share_of(threads: int) -> Iterator[None]:
 
 
 def _done(envelope: dict[str, Any]) -> Any:
+    if (theirs := envelope.get("version")) != fliprank.__version__:
+        raise UsageError(f"a worker has fliprank {fliprank.__version__}, the client {theirs}: install the same on both")
+    if envelope["session"] in _ENDED:
+        raise UsageError("this session has ended")
     session = session_of(envelope["session"])
     session.forget(envelope["forget"])
-    session.sent |= envelope["sent"]
+    session.sent.update(envelope["sent"])
     module, _, name = HANDLERS[envelope["do"]].partition(":")
     return getattr(import_module(module), name)(session, unpack(envelope["request"], session.shared))
+
+
+def collect_missing(work: Callable[[T], R], about: Iterable[T]) -> list[R]:
+    """What some work gives for each; where anything is missing, all that is missing for any of them is raised."""
+    out, missing = list[R](), list[str]()
+    for each in about:
+        try:
+            out.append(work(each))
+        except MissingError as error:
+            missing += error.names
+    if missing:
+        raise MissingError(*dict.fromkeys(missing))
+    return out
 
 
 def echo(session: Session, request: Any) -> Any:

@@ -135,6 +135,14 @@ class Model(ABC):
     def restore(cls, structure: Record) -> Self:
         """The model of this structure, with default parameters; `structure` comes from a file and is not trusted."""
 
+    @property
+    def all_but_values(self) -> tuple[Any, ...]:
+        """What a model is made of but for the values of its parameters: the same objects in all that a search makes of
+        it, so that what depends on nothing else can be kept by their identity, along with them."""
+        params = self.params
+        layout = (params.names, params.lower, params.upper, params.default, params.slots, params.free_names)
+        return (type(self), *(getattr(self, f.name) for f in fields(self) if f.name != "params"), *layout)
+
     def prepared(self, train: Candidates, rng: Seed) -> Self:
         """Ready to train: with what it must know about the training rows, and parameter values to start from.
 

@@ -60,6 +60,10 @@ class FeatureSubset(Model):
         return type(self)(self.model.prepared(pick_features(train, names), rng), names)
 
     @property
+    def all_but_values(self) -> tuple[Any, ...]:
+        return (type(self), self.features, *self.model.all_but_values)
+
+    @property
     def prepared_in_parts(self) -> bool:  # type: ignore[override]
         return self.model.prepared_in_parts
 

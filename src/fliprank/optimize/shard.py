@@ -18,7 +18,7 @@ evaluation is made in steps, between which the problem adds up what the shards t
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,12 +63,19 @@ MOST_SLOPES = 1 << 28
 """Bytes of slopes that are kept from one epoch to the next."""
 
 
+class Slope(NamedTuple):
+    """How fast the score of each row rises, and the parts of the model that this is of, which are known by identity."""
+
+    by_row: Floats
+    of: tuple[Any, ...]
+
+
 class Shard:
     """Some queries in memory, with all that is kept about them between two questions."""
 
     def __init__(self, rows: Candidates, objective: Objective | None = None, most_slopes: int = MOST_SLOPES) -> None:
         self.rows, self.objective, self.most_slopes = rows, objective, most_slopes
-        self.slopes: dict[bytes, Floats] = {}
+        self.slopes: dict[tuple[Any, ...], Slope] = {}
 
     def part(self, queries: Ints) -> Shard:
         """The shard of some of its queries (numbers that rise)."""
@@ -81,13 +88,14 @@ class Shard:
 
     def slope(self, model: Model, direction: Floats) -> Floats:
         """How fast scores rise along a direction. Where that is the same everywhere, it is kept for single axes."""
-        key = direction.tobytes()
-        if key in self.slopes:
-            return self.slopes[key]
+        parts = model.all_but_values
+        key = (direction.tobytes(), *map(id, parts))
+        if (known := self.slopes.get(key)) is not None:
+            return known.by_row
         found = model.slope(self.rows, direction)
         room = (len(self.slopes) + 1) * 8 * len(self.rows) <= self.most_slopes
         if room and model.linear_in_params and np.count_nonzero(direction) == 1:
-            self.slopes[key] = found
+            self.slopes[key] = Slope(found, parts)
         return found
 
 

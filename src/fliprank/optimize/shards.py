@@ -96,9 +96,8 @@ class Shards(ABC):
     def owners(self, queries: Ints) -> Iterator[tuple[int, Ints]]:
         """Each shard that has some of these queries (numbers that rise), and their numbers within it."""
         cuts = np.searchsorted(queries, self.first_query)
-        for s in range(len(self)):
-            if cuts[s] < cuts[s + 1]:
-                yield s, queries[cuts[s] : cuts[s + 1]] - self.first_query[s]
+        for s in np.flatnonzero(np.diff(cuts)).tolist():
+            yield s, queries[cuts[s] : cuts[s + 1]] - self.first_query[s]
 
     def owner(self, query: int) -> tuple[int, int]:
         """The shard that has a query, and its number within it."""
