@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -23,27 +21,8 @@ from fliprank.distributed.rows import ClusterRows
 from fliprank.experiment.trials import fit_once
 from fliprank.measures import parse_measure
 from fliprank.models import Linear, Model, Network
-from fliprank.objectives import REGISTRY, parse_objective
-from fliprank.optimize.methods import METHODS, make_method
-from fliprank.optimize.problem import Problem
-
-
-@cache
-def compile_kernels() -> None:
-    """Compile here what workers will run: a kernel that each process compiles for itself may round its last bit
-    otherwise, since what it inlines depends on what was compiled before. Workers then find it on disk.
-    """
-    rows = some_rows(6)
-    for model in (model_for(rows), model_for(rows, hidden=3)):
-        at = model.params.free_values
-        for name in (*sorted(REGISTRY.keys() - {"softp", "softrecall"}), "softp@5", "softrecall@5"):
-            for spread in (False, True):
-                Problem.of(model, rows, "AP", parse_objective(name), spread=spread).value_and_grad(at)
-    for method in sorted(METHODS):
-        known = METHODS[method].__dataclass_fields__
-        few = {name: value for name, value in (("epochs", 1), ("steps", 2)) if name in known}
-        two = replace(rows, features=rows.features[:, :2], feature_names=())  # a full grid takes three parameters
-        fitted(method, None if METHODS[method].direct else "ranknet", [two], model_for(two), **few)
+from fliprank.objectives import parse_objective
+from fliprank.optimize.methods import make_method
 
 
 @contextmanager
@@ -51,7 +30,6 @@ def local_client(workers: int, **given: Any) -> Iterator[Any]:
     """A client of a scheduler with so many worker processes of one thread each."""
     from distributed import Client, LocalCluster
 
-    compile_kernels()
     options: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "processes": True, **given}
     with (
         LocalCluster(**options, dashboard_address=":0", silence_logs=logging.CRITICAL) as cluster,
