@@ -20,9 +20,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 def fast_kernel(function: F) -> F:
     """`fliprank.kernels.kernel`, with sums and products in any order, compiled into each kernel that calls it.
 
-    Their order is the compiler's choice, so there must be one copy per caller. A callee that is not inlined has two: its
-    own, which a process that compiles both calls, and the caller's, which a process that finds the caller on disk calls.
-    These may round the last bit differently: SoftRR's gradient did, between the first run and all later ones.
+    Their order is the compiler's choice, so there must be one copy per caller. A callee that is not inlined has two:
+    its own, which a process that compiles both calls, and the caller's, which a process that finds the caller on disk
+    calls. They may round the last bit differently: SoftRR's gradient did, between the first run and all later ones.
     """
     return compiled(function, forceinline=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
 
