@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import fliprank as fr
 from fliprank.data.convert import ABOUT
 from fliprank.data.file_rows import FileRows, parse_memory
+from fliprank.data.row_blocks import csv_blocks, letor_blocks, parquet_blocks, whole_queries
 from fliprank.data.row_file import write_rows
 from fliprank.data.store import read_arrays, write_arrays
 from fliprank.data.subsample import subsample_by_spec
@@ -112,6 +113,21 @@ def test_a_feature_that_comes_late_is_0_before(tmp_path: Path, kind: str, monkey
     made = fr.convert(tmp_path / "sparse.txt", tmp_path / "shards", shard=64, format=kind)
     assert len(made.shards) > 2
     assert_same(gathered(fr.open_rows(tmp_path / "shards")), fr.read_letor(tmp_path / "sparse.txt"))
+
+
+@pytest.mark.parametrize("name", ["rows.txt", "rows.csv", "rows.parquet"])
+def test_a_part_holds_no_ids_but_its_own(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else each part would hold the ids of all rows before it."""
+    rows = rows_of(queries=300)
+    write(tmp_path / name, rows)
+    monkeypatch.setattr("fliprank.data.letor.CHUNK", 1 << 10)
+    reader = {".txt": letor_blocks, ".csv": csv_blocks, ".parquet": parquet_blocks}[Path(name).suffix]
+    parts = list(whole_queries(reader(tmp_path / name, 4000)))
+    assert len(parts) > 3
+    assert [qid for part in parts for qid in part.qids.tolist()] == rows.qids.tolist()
+    for part in parts:
+        for ids in (part.qids, part.docids):
+            assert len(ids.buffer) == ids.length.sum()
 
 
 def test_frames_and_candidates_are_converted_too(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ seen where it ends. All rows of a query must stand together: a stream can't brin
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -91,10 +91,16 @@ def whole_queries(blocks: Iterator[Block]) -> Iterator[Candidates]:
     for block in blocks:
         rows = (block if rest is None else block.after(rest)).rows()
         if rows.queries > 1:
-            yield rows.select(np.arange(rows.queries - 1))
-        rest = rows.select([rows.queries - 1])
+            yield _with_own_ids(rows.select(np.arange(rows.queries - 1)))
+        rest = _with_own_ids(rows.select([rows.queries - 1]))
     if rest is not None:
         yield rest
+
+
+def _with_own_ids(rows: Candidates) -> Candidates:
+    """The same rows; their ids no longer share the bytes of the block that they are from, which would be kept."""
+    docids = None if rows.docids is None else rows.docids.compact()
+    return replace(rows, qids=rows.qids.compact(), docids=docids)
 
 
 def letor_blocks(path: Path, size: int, n_features: int | None = None) -> Iterator[Block]:
