@@ -310,6 +310,39 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
     assert_same(gathered(fr.open_rows(tmp_path / "shards")), rows_of(2))
 
 
+MANY = """
+import resource, sys
+from pathlib import Path
+import fliprank as fr
+from fliprank.data.store import allow_many_files
+
+place, most = Path(sys.argv[1]), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+rows = fr.Candidates.of([1, 0] * 150, group=[2] * 150, features=[[float(k)] for k in range(300)])
+fr.convert(rows, place / "few")  # so that all modules and kernels are there
+fr.open_rows(place / "few")
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, most))
+allow_many_files()
+print(resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 64 or most == 64)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+print(len(fr.convert(rows, place / "many", shard=1).shards))
+try:
+    fr.open_rows(place / "many")
+except fr.FliprankError as error:
+    print(error)
+"""
+
+
+def test_more_shards_than_files_may_be_open_are_written_and_reading_them_says_what_to_do(tmp_path: Path) -> None:
+    told = subprocess.run([sys.executable, "-c", MANY, tmp_path], capture_output=True, text=True, check=True)
+    raised, count, error = told.stdout.splitlines()
+    assert (raised, count) == ("True", "150")
+    assert "Too many open files" in error
+    assert "ulimit -n" in error
+    opened = fr.open_rows(tmp_path / "many")
+    assert "_statistics" in vars(opened)
+    assert opened.statistics().mean.tolist() == fr.open_rows(tmp_path / "few").statistics().mean.tolist()
+
+
 def test_memory_is_read_as_people_write_it() -> None:
     assert [parse_memory(x) for x in ("2GB", "2 gb", "512MiB", 1000)] == [2 * 10**9, 2 * 10**9, 1 << 29, 1000]
     for wrong in ("much", "-1GB", "0", "2XB", ""):

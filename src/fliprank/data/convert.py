@@ -18,7 +18,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from fliprank.data.ids import Ids, find_duplicates
 from fliprank.data.parquet import write_parquet
 from fliprank.data.row_blocks import csv_blocks, letor_blocks, parquet_blocks, stands_apart, whole_queries
 from fliprank.data.row_file import SUFFIX, RowFile, write_rows
-from fliprank.data.scattered import FeatureStatistics
+from fliprank.data.scattered import FeatureStatistics, feature_statistics
 from fliprank.errors import InputError, UsageError, WrongTypeError
 
 __all__ = ["ABOUT", "Converted", "convert", "known_statistics"]
@@ -140,12 +140,21 @@ def _widen(path: Path, names: tuple[str, ...], format: str) -> None:
 
 
 def _statistics(paths: list[Path]) -> dict[str, Any] | None:
-    """Mean and deviation of each feature, and of which rows they are; None where some value is no number."""
-    rows = FileRows.open(paths)
-    if not all(file.finite for file in rows.files):
+    """Mean and deviation of each feature, and of which shards they are; None where some value is no number.
+
+    One shard at a time is open, however many there are.
+    """
+    digests, finite, rows = zip(*((file.digest, file.finite, len(file)) for file in map(RowFile, paths)), strict=True)
+    if not all(finite):
         return None
-    mean, deviation = rows.statistics()
-    return {"digest": rows.digest, "mean": mean.tolist(), "deviation": deviation.tolist()}
+
+    def each(function: Callable[..., Any], *given: Any, own: Sequence[Any] = ()) -> Iterator[Any]:
+        for path, *mine in zip(paths, *own, strict=True):
+            file = RowFile(path)
+            yield function(file.part(0, file.queries), *given, *mine)
+
+    mean, deviation = feature_statistics(each, np.array(rows))
+    return {"shards": digests, "mean": mean.tolist(), "deviation": deviation.tolist()}
 
 
 def known_statistics(folder: Path, rows: FileRows) -> FeatureStatistics | None:
@@ -153,7 +162,7 @@ def known_statistics(folder: Path, rows: FileRows) -> FeatureStatistics | None:
     try:
         told = json.loads((folder / ABOUT).read_bytes())["statistics"]
         found = FeatureStatistics(*(np.array(told[name], np.float64) for name in ("mean", "deviation")))
-        fits = told["digest"] == rows.digest and all(
+        fits = told["shards"] == [file.digest for file in rows.files] and all(
             each.shape == (len(rows.feature_names),) and np.isfinite(each).all() for each in found
         )
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

@@ -20,9 +20,19 @@ from fliprank.data.candidates import Candidates
 from fliprank.data.ids import Ids
 from fliprank.errors import InputError, printable
 
-__all__ = ["BLOCK", "FeatureStatistics", "PickedFeatures", "ScatteredRows", "feature_sums", "powers"]
+__all__ = [
+    "BLOCK",
+    "FeatureStatistics",
+    "PickedFeatures",
+    "ScatteredRows",
+    "feature_statistics",
+    "feature_sums",
+    "powers",
+]
 
 T = TypeVar("T")
+Each = Callable[..., Iterator[Any]]
+"""Applies a function to each part: see `ScatteredRows.each`."""
 
 BLOCK = 1 << 13
 """Rows whose values are added up at a time: from the first row of all on, so that sums do not depend on the parts."""
@@ -76,32 +86,38 @@ class ScatteredRows(ABC):
 
     @cached_property
     def _statistics(self) -> FeatureStatistics:
-        first = next((row for row in self.each(_first_row) if row is not None), None)
-        if first is None:
-            raise InputError("there are no rows to learn from")
-        mean = first + self._mean(first, 1)
-        return FeatureStatistics(mean, np.sqrt(self._mean(mean, 2)))
+        return feature_statistics(self.each, self.row_counts)
 
     def check_features(self, check: Callable[[Candidates], None]) -> None:
         """Apply a check that raises to every part."""
         for _ in self.each(check):
             pass
 
-    def _mean(self, origin: Floats, power: int) -> Floats:
-        """The mean of (x - origin)^power, added up in blocks of all rows, wherever parts end."""
-        total, rest = np.zeros(len(origin)), np.empty((0, len(origin)), np.float32)
-        starts = np.cumsum(self.row_counts) - self.row_counts
-        for head, sums, tail in self.each(feature_sums, origin, power, own=(starts,)):
-            rest = np.concatenate([rest, head])
-            if len(rest) == BLOCK or len(tail) or len(sums):
-                total += powers(rest, origin, power) if len(rest) else 0.0
-                rest = tail
-            for own in sums:
-                total += own
-        if len(rest):
-            total += powers(rest, origin, power)
-        mean: Floats = total / len(self)
-        return mean
+
+def feature_statistics(each: Each, row_counts: Ints) -> FeatureStatistics:
+    """Mean and deviation of each feature over the parts to which `each` applies a function, of so many rows each."""
+    first = next((row for row in each(_first_row) if row is not None), None)
+    if first is None:
+        raise InputError("there are no rows to learn from")
+    mean = first + _mean(each, row_counts, first, 1)
+    return FeatureStatistics(mean, np.sqrt(_mean(each, row_counts, mean, 2)))
+
+
+def _mean(each: Each, row_counts: Ints, origin: Floats, power: int) -> Floats:
+    """The mean of (x - origin)^power, added up in blocks of all rows, wherever parts end."""
+    total, rest = np.zeros(len(origin)), np.empty((0, len(origin)), np.float32)
+    starts = np.cumsum(row_counts) - row_counts
+    for head, sums, tail in each(feature_sums, origin, power, own=(starts,)):
+        rest = np.concatenate([rest, head])
+        if len(rest) == BLOCK or len(tail) or len(sums):
+            total += powers(rest, origin, power) if len(rest) else 0.0
+            rest = tail
+        for own in sums:
+            total += own
+    if len(rest):
+        total += powers(rest, origin, power)
+    mean: Floats = total / row_counts.sum()
+    return mean
 
 
 def feature_sums(part: Candidates, origin: Floats, power: int, start: int) -> tuple[Matrix, list[Floats], Matrix]:
