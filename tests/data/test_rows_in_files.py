@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -308,6 +309,40 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
     assert "refused File too large" in ended.stdout, ended.stderr
     assert sorted(os.listdir(tmp_path)) == ["rows.txt", "shards"]
     assert_same(gathered(fr.open_rows(tmp_path / "shards")), rows_of(2))
+
+
+CONVERT = """
+import sys, time
+from pathlib import Path
+import fliprank as fr
+
+def wait(rows):
+    print("writing", flush=True)
+    time.sleep(600)
+
+fr.convert(fr.Candidates.of([1, 0], features=[[1.0], [2.0]]), Path(sys.argv[1]), progress=wait)
+"""
+
+
+def test_folders_of_killed_processes_go_with_the_next_run_and_those_of_living_ones_stay(tmp_path: Path) -> None:
+    def aged() -> Path:
+        (part,) = tmp_path.glob(".*.part")
+        os.utime(part, (time.time() - 3600,) * 2)
+        return part
+
+    given = [sys.executable, "-c", CONVERT, tmp_path / "shards"]
+    with subprocess.Popen(given, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "writing\n"
+        part = aged()
+        fr.convert(rows_of(1), tmp_path / "shards")
+        assert list(part.iterdir())
+        writer.kill()
+    aged()
+    fr.convert(rows_of(2), tmp_path / "others")
+    assert part.exists()  # of another folder
+    fr.convert(rows_of(2), tmp_path / "shards", force=True)
+    assert sorted(os.listdir(tmp_path)) == ["others", "shards"]
 
 
 MANY = """

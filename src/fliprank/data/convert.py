@@ -4,8 +4,7 @@ No query is cut in two. A shard is a memory-mapped file of rows, or Parquet for 
 says what they hold, with the mean and deviation of each feature, which a model would else have to read all rows for.
 The folder appears when all of it is there: an error or a full disk leaves nothing behind, and an older one stays.
 
->>> import tempfile
->>> rows = Candidates.of([1, 0, 2], group=[2, 1], features=[[1.0], [2.0], [6.0]], feature_names=["bm25"])
+>>> >>> rows = Candidates.of([1, 0, 2], group=[2, 1], features=[[1.0], [2.0], [6.0]], feature_names=["bm25"])
 >>> folder = Path(tempfile.mkdtemp(), "shards")
 >>> made = convert(rows, folder)
 >>> made.queries, made.rows, [path.name for path in made.shards]
@@ -17,7 +16,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +26,7 @@ import numpy as np
 from fliprank.checked import checked
 from fliprank.data.candidates import Candidates, joined
 from fliprank.data.file_rows import FileRows, parse_memory
-from fliprank.data.files import StrPath, atomic_write, check_writable, resolve
+from fliprank.data.files import StrPath, atomic_write, check_writable, new_folder, resolve
 from fliprank.data.ids import Ids, find_duplicates
 from fliprank.data.parquet import write_parquet
 from fliprank.data.row_blocks import csv_blocks, letor_blocks, parquet_blocks, stands_apart, whole_queries
@@ -80,14 +78,9 @@ def convert(
     parts, name = _parts_of(source, size, n_features)
     _check_target(target, force)
     check_writable(target, folder=True)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    place = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part"))
-    try:
+    with new_folder(target) as place:
         made = _write_all(parts, name, place, format, progress)
         _swap(place, target)
-    except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
-        raise
     return replace(made, folder=target, shards=tuple(target / path.name for path in made.shards))
 
 

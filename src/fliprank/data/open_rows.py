@@ -16,7 +16,7 @@ from pathlib import Path
 from fliprank.checked import checked
 from fliprank.data.convert import ABOUT, convert, known_statistics
 from fliprank.data.file_rows import DEFAULT_MEMORY, FileRows
-from fliprank.data.files import StrPath, atomic_write, resolve
+from fliprank.data.files import StrPath, atomic_write, drop_parts, resolve
 from fliprank.data.letor import UNJUDGED, cache_key
 from fliprank.data.row_file import SUFFIX
 from fliprank.data.store import cache_path, cached_file, content_digest, is_racy, signature
@@ -114,7 +114,8 @@ def _fill(folder: Path, source: Path, n_features: int | None) -> None:
 
 
 def _drop_orphans(folder: Path) -> None:
-    """Remove the shards of files that are gone."""
+    """Remove the shards of files that are gone, and what killed processes left half-written."""
+    drop_parts(folder)
     for place in folder.glob("*.shards"):
         try:
             gone = not os.path.lexists(json.loads((place / STAMP).read_bytes())["source"])
