@@ -20,7 +20,7 @@ import fliprank as fr
 from fliprank.data.convert import ABOUT
 from fliprank.data.file_rows import FileRows, parse_memory
 from fliprank.data.row_blocks import csv_blocks, letor_blocks, parquet_blocks, whole_queries
-from fliprank.data.row_file import write_rows
+from fliprank.data.row_file import RowFile, write_rows
 from fliprank.data.store import read_arrays, write_arrays
 from fliprank.data.subsample import subsample_by_spec
 from fliprank.errors import InputError, UsageError
@@ -129,6 +129,22 @@ def test_a_part_holds_no_ids_but_its_own(tmp_path: Path, name: str, monkeypatch:
     for part in parts:
         for ids in (part.qids, part.docids):
             assert len(ids.buffer) == ids.length.sum()
+
+
+@pytest.mark.parametrize("name", ["rows.txt", "rows.parquet"])
+def test_rows_of_few_features_are_not_taken_for_small(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Labels and ids take memory, too: of one feature, blocks by features alone would have thirty times the rows."""
+    monkeypatch.setattr("fliprank.data.letor.CHUNK", 256)
+    rows = fr.Candidates.of([1, 0] * 500, group=[2] * 500, features=np.arange(1000.0)[:, None])
+    write(tmp_path / name, rows)
+    reader = letor_blocks if name == "rows.txt" else parquet_blocks
+    assert max(len(block.labels) for block in reader(tmp_path / name, 50 * 140)) < 80
+    made = fr.convert(rows, tmp_path / "shards", shard=50 * 140)
+    assert max(len(RowFile(path)) for path in made.shards) < 80
+    made = fr.convert(tmp_path / name, tmp_path / "again", shard=50 * 140)
+    assert max(len(RowFile(path)) for path in made.shards) < 160
 
 
 def test_frames_and_candidates_are_converted_too(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from fliprank.data.ids import Ids, find_duplicates
 from fliprank.data.parquet import write_parquet
 from fliprank.data.row_blocks import csv_blocks, letor_blocks, parquet_blocks, stands_apart, whole_queries
 from fliprank.data.row_file import SUFFIX, RowFile, write_rows
-from fliprank.data.scattered import FeatureStatistics, feature_statistics
+from fliprank.data.scattered import FeatureStatistics, feature_statistics, row_bytes
 from fliprank.errors import InputError, UsageError, WrongTypeError
 
 __all__ = ["ABOUT", "Converted", "convert", "known_statistics"]
@@ -66,7 +66,7 @@ def convert(
     force: bool = False,
     progress: Progress | None = None,
 ) -> Converted:
-    """Write rows to `folder` as shards of about `shard` bytes (of features, in memory): see `open_rows`.
+    """Write rows to `folder` as shards of about `shard` bytes (4 per feature and 128 per row): see `open_rows`.
 
     `source` is a LETOR or SVMlight text, a CSV or TSV with columns qid, label, docid and features, or a Parquet file;
     a frame, or `Candidates`. All rows of a query must stand together. `format` is "rows", which is memory-mapped, or
@@ -189,13 +189,13 @@ def _gathered(parts: Iterator[Candidates], size: int) -> Iterator[Candidates]:
             yield joined(*some)
             some, held = [], 0
         some.append(part)
-        held += 4 * len(part) * max(len(part.feature_names), 1)
+        held += len(part) * row_bytes(len(part.feature_names))
     if some:
         yield joined(*some)
 
 
 def _cut(rows: Candidates, size: int) -> Iterator[Candidates]:
-    most = max(1, size // max(4 * len(rows.feature_names), 1))
+    most = max(1, size // row_bytes(len(rows.feature_names)))
     for part in np.split(np.arange(rows.queries), np.flatnonzero(np.diff(rows.offsets[1:] // most)) + 1):
         yield rows.select(part)
 

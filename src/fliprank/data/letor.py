@@ -55,6 +55,7 @@ from fliprank.data.letor_lines import (
     widen,
     word_end,
 )
+from fliprank.data.scattered import row_bytes
 from fliprank.data.store import cached, content_digest
 from fliprank.errors import InputError, UsageError
 from fliprank.forks import check_not_forked
@@ -243,7 +244,7 @@ def _parse(
 
 
 def letor_tables(source: Path, size: int, n_features: int | None = None) -> Iterator[_Table]:
-    """The rows of a file in tables of about `size` bytes of features, each as wide as those before or wider.
+    """The rows of a file in tables of about `size` bytes, each as wide as those before or wider.
 
     The last query of a table may go on in the next one.
     """
@@ -251,7 +252,7 @@ def letor_tables(source: Path, size: int, n_features: int | None = None) -> Iter
     table.sparsest = sparsest
     for chunk, line in _chunks(source):
         _add_chunk(table, chunk, line, "error", n_features)
-        if 4 * table.rows * max(table.width, 1) >= size:
+        if table.rows * row_bytes(table.width) >= size:
             yield table
             table = _Table(source, table.width, sparsest=sparsest)
     if table.rows:

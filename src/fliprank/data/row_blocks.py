@@ -25,6 +25,7 @@ from fliprank.data.csr import bounds
 from fliprank.data.files import read_chunks, resolve
 from fliprank.data.ids import Ids, factorize
 from fliprank.data.letor import UNJUDGED, letor_tables
+from fliprank.data.scattered import row_bytes
 from fliprank.data.tables import open_table
 from fliprank.errors import InputError
 from fliprank.forks import check_not_forked
@@ -156,7 +157,7 @@ def parquet_blocks(path: Path, size: int, n_features: int | None = None) -> Iter
     try:
         scan = pl.scan_parquet(source, glob=False)
         width, total = len(scan.collect_schema()), int(scan.select(pl.len()).collect().item())
-        step = max(1, size // (4 * max(width, 1)))
+        step = max(1, size // row_bytes(width))
         for begin in range(0, total, step):
             yield block_of_frame(scan.slice(begin, step).collect(), source)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:

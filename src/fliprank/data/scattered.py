@@ -28,6 +28,7 @@ __all__ = [
     "feature_statistics",
     "feature_sums",
     "powers",
+    "row_bytes",
 ]
 
 T = TypeVar("T")
@@ -36,6 +37,15 @@ Each = Callable[..., Iterator[Any]]
 
 BLOCK = 1 << 13
 """Rows whose values are added up at a time: from the first row of all on, so that sums do not depend on the parts."""
+
+
+ROW = 128
+"""Bytes that a row takes beside its features: label, ids, and what is worked out from them."""
+
+
+def row_bytes(features: int) -> int:
+    """Bytes that a row of so many features takes, about, while it is worked on."""
+    return 4 * features + ROW
 
 
 class FeatureStatistics(NamedTuple):
