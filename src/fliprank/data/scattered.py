@@ -21,10 +21,10 @@ from fliprank.data.ids import Ids
 from fliprank.errors import InputError, printable
 
 __all__ = [
-    "BLOCK",
     "FeatureStatistics",
     "PickedFeatures",
     "ScatteredRows",
+    "block_rows",
     "feature_statistics",
     "feature_sums",
     "powers",
@@ -39,6 +39,10 @@ BLOCK = 1 << 13
 """Rows whose values are added up at a time: from the first row of all on, so that sums do not depend on the parts."""
 
 
+BLOCK_VALUES = 1 << 23
+"""Values of a block at most: what is worked out from them in float64 takes some 128 MB. Up to 1,024 features, a block
+has `BLOCK` rows."""
+
 ROW = 128
 """Bytes that a row takes beside its features: label, ids, and what is worked out from them."""
 
@@ -46,6 +50,15 @@ ROW = 128
 def row_bytes(features: int) -> int:
     """Bytes that a row of so many features takes, about, while it is worked on."""
     return 4 * features + ROW
+
+
+def block_rows(features: int) -> int:
+    """Rows of this many features whose values are added up at a time, in memory and in parts alike.
+
+    >>> block_rows(136), block_rows(20_000), block_rows(10**8)
+    (8192, 419, 1)
+    """
+    return max(1, min(BLOCK, BLOCK_VALUES // max(features, 1)))
 
 
 class FeatureStatistics(NamedTuple):
@@ -115,11 +128,11 @@ def feature_statistics(each: Each, row_counts: Ints) -> FeatureStatistics:
 
 def _mean(each: Each, row_counts: Ints, origin: Floats, power: int) -> Floats:
     """The mean of (x - origin)^power, added up in blocks of all rows, wherever parts end."""
-    total, rest = np.zeros(len(origin)), np.empty((0, len(origin)), np.float32)
+    total, rest, block = np.zeros(len(origin)), np.empty((0, len(origin)), np.float32), block_rows(len(origin))
     starts = np.cumsum(row_counts) - row_counts
     for head, sums, tail in each(feature_sums, origin, power, own=(starts,)):
         rest = np.concatenate([rest, head])
-        if len(rest) == BLOCK or len(tail) or len(sums):
+        if len(rest) == block or len(tail) or len(sums):
             total += powers(rest, origin, power) if len(rest) else 0.0
             rest = tail
         for own in sums:
@@ -138,9 +151,10 @@ def feature_sums(part: Candidates, origin: Floats, power: int, start: int) -> tu
     """
     matrix = part.features
     assert matrix is not None
-    begin = min(-start % BLOCK, len(matrix))
-    end = begin + (len(matrix) - begin) // BLOCK * BLOCK
-    sums = [powers(matrix[low : low + BLOCK], origin, power) for low in range(begin, end, BLOCK)]
+    block = block_rows(len(origin))
+    begin = min(-start % block, len(matrix))
+    end = begin + (len(matrix) - begin) // block * block
+    sums = [powers(matrix[low : low + block], origin, power) for low in range(begin, end, block)]
     return matrix[:begin].copy(), sums, matrix[end:].copy()
 
 
@@ -175,6 +189,11 @@ class PickedFeatures(ScatteredRows):
         return self.rows.rewritten(_on_columns, function, self.places, self.feature_names, given, own=own)
 
     def statistics(self) -> FeatureStatistics:
+        widths = (len(self.rows.feature_names), len(self.feature_names))
+        # Where all features are added up in other blocks, or NumPy adds up one column by itself in another order than
+        # beside others, these have sums of their own: those of the same features in memory.
+        if len(set(map(block_rows, widths))) > 1 or widths.count(1) == 1:
+            return super().statistics()
         mean, deviation = self.rows.statistics()
         return FeatureStatistics(mean[self.places], deviation[self.places])
 
