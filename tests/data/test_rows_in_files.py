@@ -168,7 +168,8 @@ def test_statistics_are_gathered_on_the_way_and_are_those_of_memory(tmp_path: Pa
     part = gathered(some)
     assert Scaler.of(some).mean.tolist() == Scaler.of(part).mean.tolist()
     about = json.loads((tmp_path / "shards" / ABOUT).read_text())
-    for damage in ({"mean": ["x"]}, {"mean": [1.0]}, {"deviation": [-1.0] * 4}):
+    huge = [10**400] * 4
+    for damage in ({"mean": ["x"]}, {"mean": [1.0]}, {"deviation": [-1.0] * 4}, {"mean": huge}, {"shards": huge}):
         (tmp_path / "shards" / ABOUT).write_text(json.dumps({**about, "statistics": {**about["statistics"], **damage}}))
         assert "_statistics" not in vars(fr.open_rows(tmp_path / "shards"))
 
@@ -238,6 +239,11 @@ def test_a_shard_that_is_cut_off_is_named(tmp_path: Path, keep: float) -> None:
         fr.open_rows(tmp_path)
 
 
+def wrapping(offsets: Any) -> Any:
+    """Offsets that end where they did; all differences are positive, if they overflow: 2^63 - 1, then -2."""
+    return np.concatenate([[0, 2**63 - 1, -2], offsets[3:]])
+
+
 @pytest.mark.parametrize("name", ["offsets", "qid_length", "docid_length", "labels", "features"])
 def test_arrays_that_do_not_fit_together_are_refused(tmp_path: Path, name: str) -> None:
     (path,) = shards(tmp_path, 1)
@@ -245,12 +251,33 @@ def test_arrays_that_do_not_fit_together_are_refused(tmp_path: Path, name: str) 
     wrong = [arrays[name][:-1], np.zeros(arrays[name].shape, np.int64 if name == "labels" else np.float64)]
     if name == "offsets":
         wrong += [np.roll(arrays[name], 1), arrays[name][::-1], -arrays[name]]
+        wrong += [wrapping(arrays[name])]
     if name.endswith("length"):
         wrong += [-arrays[name], arrays[name] + 1]
     for damage in wrong:
         write_arrays(path, header, {**arrays, name: np.ascontiguousarray(damage)})
         with pytest.raises(InputError, match=str(path)):
             fr.open_rows(path)
+
+
+def test_missed_labels_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    rows, path = rows_of(), tmp_path / "x.rows"
+    write_rows(path, rows.take(np.arange(0, len(rows), 2)))
+    header, arrays = read_arrays(path)
+    offsets = arrays["missed_offsets"]
+    for damage in (wrapping(offsets), offsets[:-1], offsets[:0], np.roll(offsets, 1), -offsets):
+        write_arrays(path, header, {**arrays, "missed_offsets": np.ascontiguousarray(damage)})
+        with pytest.raises(InputError, match=r"x\.rows: a damaged file of rows"):
+            fr.open_rows(path)
+
+
+def test_features_without_rows_and_names_are_not_named_by_the_million(tmp_path: Path) -> None:
+    """An array of no rows takes no bytes, whatever width its header says."""
+    path, empty = tmp_path / "x.rows", np.empty(0, np.uint8)
+    arrays = {"offsets": np.zeros(1, np.int64), "labels": np.empty(0), "qid": empty, "qid_length": empty.astype("i4")}
+    write_arrays(path, {}, {**arrays, "features": np.empty((0, 10**12), np.float32)})
+    with pytest.raises(InputError, match=r"x\.rows: a damaged file of rows: 1,000,000,000,000 features"):
+        fr.open_rows(path)
 
 
 def test_an_unreadable_shard_and_no_shard_at_all(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def known_statistics(folder: Path, rows: FileRows) -> FeatureStatistics | None:
         fits = told["shards"] == [file.digest for file in rows.files] and all(
             each.shape == (len(rows.feature_names),) and np.isfinite(each).all() for each in found
         )
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
     return found if fits and (found.deviation >= 0).all() else None
 

@@ -93,7 +93,7 @@ def _is_fresh(folder: Path, source: Path, n_features: int | None) -> bool:
         if fresh and is_racy(signed, (folder / STAMP).stat().st_mtime_ns):
             fresh = stamp["digest"] == content_digest(source)
         return bool(fresh)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
 
@@ -119,7 +119,7 @@ def _drop_orphans(folder: Path) -> None:
     for place in folder.glob("*.shards"):
         try:
             gone = not os.path.lexists(json.loads((place / STAMP).read_bytes())["source"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             gone = False  # another process may be writing it
         if gone:
             shutil.rmtree(place, ignore_errors=True)
