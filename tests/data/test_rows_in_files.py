@@ -317,6 +317,48 @@ def test_a_table_without_its_columns_or_with_words_for_numbers(tmp_path: Path) -
         fr.Linear().prepared(fr.open_rows(tmp_path / "shards"), 0)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (",qid,label,x\n0,a,1,2\n", r"line 1: column 1 has no name.*index=False"),
+        ("qid,label,x\na,1,2\n\nb,0\n", r"line 4: expected 3 cells, found 2"),
+        ("qid,label,x\na,1,2\nb", r"line 3: expected 3 cells, found 1"),
+        ("qid,label,x\na,1,2,3\n", r"line 2: expected 3 cells, found 4"),
+        ('qid,label,x\n"a\nb",1,2\n', r"line 2: expected 3 cells, found a quote that does not end"),
+        ("qid,label,x\na,1,2\n\n\n,1,2\n", r"line 5: column 'qid' has no value"),
+        ("qid,docid,label,x\na,b,1,2\n" + "\n" * 5000 + "a,,1,2\n", r"line 5003: column 'docid' has no value"),
+        ("qid,label,x\na,1,2\n\nb,1,1e39\n", r"line 4: a label or feature is infinite"),
+        ("qid,label,x\na,1,2\n\nb,inf,1\n", r"line 4: a label or feature is infinite"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_named_by_its_line(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(InputError, match=rf"x\.csv, {said}"):
+        fr.convert(tmp_path / "x.csv", tmp_path / "shards", shard=8)  # so that blocks are as small as can be
+    assert os.listdir(tmp_path) == ["x.csv"]
+
+
+def test_what_is_wrong_with_a_parquet_file_is_named_by_its_row(tmp_path: Path) -> None:
+    for column, said in (("qid", "column 'qid' has no value"), ("x", "a label or feature is infinite")):
+        frame = pl.DataFrame({"qid": ["a", "b", "c"], "label": [1, 0, 1], "x": [1.0, 2.0, 3.0]})
+        wrong = pl.when(pl.col("qid") == "c").then(None if column == "qid" else float("inf")).otherwise(pl.col(column))
+        frame.with_columns(wrong.alias(column)).write_parquet(tmp_path / "x.parquet")
+        with pytest.raises(InputError, match=rf"x\.parquet: {said}.*, in row 2 "):
+            fr.convert(tmp_path / "x.parquet", tmp_path / "shards", shard=8)
+
+
+def test_empty_lines_are_skipped_and_words_for_no_number_are_ids_too(tmp_path: Path) -> None:
+    lines = ["qid;docid;label;x", "", "NULL;nan;1;NULL", "NULL;NaN;;nan", " ", ";;;", 'nan;"a;""b""";NULL;NaN', "", ""]
+    for ends in ("\n", "\r\n"):
+        (tmp_path / "x.csv").write_text(ends.join(lines), newline="")
+        fr.convert(tmp_path / "x.csv", tmp_path / "shards", shard=8, force=True)
+        rows = gathered(fr.open_rows(tmp_path / "shards"))
+        assert rows.qids.tolist() == ["NULL", "nan"]
+        assert rows.docids.tolist() == ["nan", "NaN", 'a;"b"']
+        np.testing.assert_array_equal(rows.labels, [1, NAN, NAN])
+        assert np.isnan(rows.features).all()
+
+
 def test_a_folder_of_others_is_not_replaced_and_ours_only_by_force(tmp_path: Path) -> None:
     fr.convert(rows_of(1), tmp_path / "shards")
     with pytest.raises(InputError, match="--force replaces it"):
