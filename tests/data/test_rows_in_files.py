@@ -372,6 +372,47 @@ def test_a_folder_of_others_is_not_replaced_and_ours_only_by_force(tmp_path: Pat
     assert os.listdir(tmp_path / "mine") == ["letter.txt"]
 
 
+def test_a_swap_that_ends_in_between_leaves_the_old_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fr.convert(rows_of(1), tmp_path / "shards")
+    rename = os.rename
+
+    def interrupted(source: Any, target: Any) -> None:
+        if Path(source).suffix == ".part":
+            raise KeyboardInterrupt
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fr.convert(rows_of(2), tmp_path / "shards", force=True)
+    assert os.listdir(tmp_path) == ["shards"]
+    assert_same(gathered(fr.open_rows(tmp_path / "shards")), rows_of(1))
+
+
+def test_a_folder_that_a_killed_process_moved_away_comes_back(tmp_path: Path) -> None:
+    fr.convert(rows_of(1), tmp_path / "shards")
+    os.rename(tmp_path / "shards", tmp_path / ".shards.old")  # and the process was killed
+    with pytest.raises(InputError, match="--force replaces it"):
+        fr.convert(rows_of(2), tmp_path / "shards")
+    assert_same(gathered(fr.open_rows(tmp_path / "shards")), rows_of(1))
+    os.rename(tmp_path / "shards", tmp_path / ".shards.old")
+    fr.convert(rows_of(2), tmp_path / "other")
+    os.rename(tmp_path / "other", tmp_path / "shards")  # or the process was killed after both steps
+    fr.convert(rows_of(3), tmp_path / "shards", force=True)
+    assert os.listdir(tmp_path) == ["shards"]
+    assert_same(gathered(fr.open_rows(tmp_path / "shards")), rows_of(3))
+
+
+def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "shards").symlink_to(tmp_path / "disk" / "rows")
+    for seed in (1, 2):
+        made = fr.convert(rows_of(seed), tmp_path / "shards", force=True)
+        assert made.folder == tmp_path / "shards"
+        assert (tmp_path / "shards").is_symlink()
+        assert_same(gathered(fr.open_rows(made.shards)), rows_of(seed))
+    assert os.listdir(tmp_path / "disk") == ["rows"]
+
+
 FULL = """
 import resource, signal, sys
 import fliprank as fr

@@ -74,14 +74,15 @@ def convert(
     """
     if format not in FORMATS:
         raise UsageError(f"format is one of {', '.join(FORMATS)}, not {format!r}")
-    size, target = parse_memory(shard), Path(folder)
+    size, target = parse_memory(shard), Path(os.path.realpath(folder))  # a link stays one
     parts, name = _parts_of(source, size, n_features)
+    _end_swap(target)
     _check_target(target, force)
     check_writable(target, folder=True)
     with new_folder(target) as place:
         made = _write_all(parts, name, place, format, progress)
         _swap(place, target)
-    return replace(made, folder=target, shards=tuple(target / path.name for path in made.shards))
+    return replace(made, folder=Path(folder), shards=tuple(Path(folder, path.name) for path in made.shards))
 
 
 def _write_all(
@@ -220,10 +221,25 @@ def _is_ours(path: Path) -> bool:
 def _swap(place: Path, target: Path) -> None:
     """Put the new folder in the place of an old one, which goes away only then."""
     os.chmod(place, 0o755)
-    old = None
-    if target.exists():
-        old = place.with_name(place.name + ".old")
-        os.rename(target, old)
-    os.rename(place, target)
-    if old is not None:
-        shutil.rmtree(old, ignore_errors=True)
+    old = _old(target)
+    try:
+        if target.exists():
+            os.rename(target, old)
+        os.rename(place, target)
+    finally:
+        _end_swap(target)
+
+
+def _old(target: Path) -> Path:
+    """Where a folder is while another takes its place."""
+    return target.with_name(f".{target.name}.old")
+
+
+def _end_swap(target: Path) -> None:
+    """Put an old folder back if no new one took its place, as after a kill between the two steps; else remove it."""
+    old = _old(target)
+    if old.is_dir() and (_is_ours(old / ABOUT) or not any(old.iterdir())):
+        if target.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            os.rename(old, target)
