@@ -402,6 +402,23 @@ def test_a_folder_that_a_killed_process_moved_away_comes_back(tmp_path: Path) ->
     assert_same(gathered(fr.open_rows(tmp_path / "shards")), rows_of(3))
 
 
+@pytest.mark.parametrize("kind", ["rows", "parquet"])
+def test_shards_are_on_the_disk_before_their_folder_appears(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced, fsync = list[tuple[int, bool]](), os.fsync
+
+    def noted(handle: int) -> None:
+        fsync(handle)
+        synced.append((os.fstat(handle).st_ino, (tmp_path / "shards").exists()))
+
+    monkeypatch.setattr(os, "fsync", noted)
+    made = fr.convert(rows_of(), tmp_path / "shards", format=kind, shard=2000)
+    for path in (*made.shards, made.folder / ABOUT, made.folder):
+        assert (path.stat().st_ino, False) in synced
+    assert synced[-1] == (tmp_path.stat().st_ino, True)
+
+
 def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "shards").symlink_to(tmp_path / "disk" / "rows")

@@ -26,7 +26,7 @@ import numpy as np
 from fliprank.checked import checked
 from fliprank.data.candidates import Candidates, joined
 from fliprank.data.file_rows import FileRows, parse_memory
-from fliprank.data.files import StrPath, atomic_write, check_writable, new_folder, resolve
+from fliprank.data.files import StrPath, atomic_write, check_writable, new_folder, resolve, sync_folder
 from fliprank.data.ids import Ids, find_duplicates
 from fliprank.data.parquet import write_parquet
 from fliprank.data.row_blocks import csv_blocks, letor_blocks, parquet_blocks, stands_apart, whole_queries
@@ -118,7 +118,7 @@ def _write_all(
 
 def _write(path: Path, part: Candidates, format: str) -> None:
     if format == "rows":
-        write_rows(path, part)
+        write_rows(path, part, durable=True)
     else:
         write_parquet(path, part)
 
@@ -226,6 +226,7 @@ def _swap(place: Path, target: Path) -> None:
         if target.exists():
             os.rename(target, old)
         os.rename(place, target)
+        sync_folder(target.parent)
     finally:
         _end_swap(target)
 

@@ -41,6 +41,7 @@ __all__ = [
     "read_bytes",
     "read_chunks",
     "resolve",
+    "sync_folder",
 ]
 
 StrPath = str | PathLike[str]
@@ -166,7 +167,7 @@ def _renamed(target: Path, durable: bool) -> Iterator[IO[bytes]]:
             os.chmod(name, 0o666 & ~_umask())
             os.replace(name, target)  # before it is closed, which ends the lock
         if durable:
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
@@ -231,7 +232,7 @@ def _is_orphan(path: Path) -> bool:
         os.close(handle)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Put the names in a folder on the disk, where the system lets us: not every one can open a folder."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)

@@ -41,8 +41,11 @@ OWN_KINDS = KINDS | {"missed_offsets": "i8 1", "missed_labels": "f8 1"}
 PAGE = mmap.ALLOCATIONGRANULARITY
 
 
-def write_rows(path: StrPath, rows: Candidates) -> None:
-    """Write candidates as a file of rows, whole or not at all; term statistics and lists have no place in it."""
+def write_rows(path: StrPath, rows: Candidates, *, durable: bool = False) -> None:
+    """Write candidates as a file of rows, whole or not at all; term statistics and lists have no place in it.
+
+    See `atomic_write` for `durable`.
+    """
     arrays: dict[str, NDArray[Any]] = {"offsets": rows.offsets, "labels": rows.labels}
     for name, ids in (("qid", rows.qids), ("docid", rows.docids)):
         if ids is not None:
@@ -54,7 +57,7 @@ def write_rows(path: StrPath, rows: Candidates) -> None:
         arrays |= {"missed_offsets": rows.missed_offsets, "missed_labels": rows.missed_labels}
     finite = rows.features is None or bool(np.isfinite(rows.features).all())
     header = {"format": FORMAT, "feature_names": list(rows.feature_names), "finite": finite}
-    write_arrays(path, header, arrays, durable=False)
+    write_arrays(path, header, arrays, durable=durable)
 
 
 class RowFile:
