@@ -7,7 +7,10 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import numpy as np
@@ -196,6 +199,42 @@ def test_the_cache_follows_its_file(tmp_path: Path) -> None:
     assert [file.path.suffix for file in opened.files] == [".rows"]
     assert not list(opened.files[0].path.parent.glob("*.shards/*.rows")) or opened.files[0].path.parent.suffix == ""
     assert_same(gathered(opened), rows_of(2))
+
+
+def test_two_who_open_the_same_new_file_convert_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "rows.csv", rows_of())
+    both, calls = Barrier(2), list[Path]()
+
+    def meeting(source: Path, *given: Any, **how: Any) -> Any:
+        calls.append(source)
+        with suppress(BrokenBarrierError):  # if both come here, they convert at the same time
+            both.wait(0.5)
+        return fr.convert(source, *given, **how)
+
+    monkeypatch.setattr("fliprank.data.open_rows.convert", meeting)
+    with ThreadPoolExecutor(2) as pool:
+        opened = list(pool.map(fr.open_rows, [tmp_path / "rows.csv"] * 2))
+    assert len(calls) == 1
+    for rows in opened:
+        assert_same(gathered(rows), rows_of())
+
+
+@pytest.mark.parametrize("damage", ["rows.json", "source.json", "00000.rows"])
+def test_a_cache_that_is_damaged_is_made_anew(tmp_path: Path, damage: str) -> None:
+    write(tmp_path / "rows.csv", rows_of())
+    folder = fr.open_rows(tmp_path / "rows.csv").files[0].path.parent
+    (folder / "source.json").write_text("[")
+    (folder / damage).write_text("{")
+    assert_same(gathered(fr.open_rows(tmp_path / "rows.csv")), rows_of())
+
+
+def test_the_shards_of_a_file_that_is_gone_go_with_their_lock(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        write(tmp_path / name, rows_of())
+    folder = fr.open_rows(tmp_path / "a.csv").files[0].path.parent
+    (tmp_path / "a.csv").unlink()
+    fr.open_rows(tmp_path / "b.csv")
+    assert not list(folder.parent.glob(f"{folder.stem}*"))
 
 
 # What can't be used

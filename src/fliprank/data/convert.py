@@ -34,7 +34,7 @@ from fliprank.data.row_file import SUFFIX, RowFile, write_rows
 from fliprank.data.scattered import FeatureStatistics, feature_statistics, row_bytes
 from fliprank.errors import InputError, UsageError, WrongTypeError
 
-__all__ = ["ABOUT", "Converted", "convert", "known_statistics"]
+__all__ = ["ABOUT", "Converted", "convert", "is_converted", "known_statistics"]
 
 ABOUT = "rows.json"
 FORMATS = {"rows": SUFFIX, "parquet": ".parquet"}
@@ -204,15 +204,16 @@ def _cut(rows: Candidates, size: int) -> Iterator[Candidates]:
 def _check_target(folder: Path, force: bool) -> None:
     """Raise if there is a folder that is not ours to replace."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        ours = folder.is_dir() and (folder / ABOUT).is_file() and _is_ours(folder / ABOUT)
+        ours = folder.is_dir() and is_converted(folder)
         if not (ours and force):
             hint = "--force replaces it" if ours else "give a new or empty folder"
             raise InputError("there is such a folder" if folder.is_dir() else "is a file", path=folder, hint=hint)
 
 
-def _is_ours(path: Path) -> bool:
+def is_converted(folder: Path) -> bool:
+    """Whether `convert` wrote this folder."""
     try:
-        told = json.loads(path.read_bytes())
+        told = json.loads((folder / ABOUT).read_bytes())
         return isinstance(told, dict) and told.get("written by") == "fliprank"
     except (OSError, ValueError, RecursionError):
         return False
@@ -239,7 +240,7 @@ def _old(target: Path) -> Path:
 def _end_swap(target: Path) -> None:
     """Put an old folder back if no new one took its place, as after a kill between the two steps; else remove it."""
     old = _old(target)
-    if old.is_dir() and (_is_ours(old / ABOUT) or not any(old.iterdir())):
+    if old.is_dir() and (is_converted(old) or not any(old.iterdir())):
         if target.exists():
             shutil.rmtree(old, ignore_errors=True)
         else:

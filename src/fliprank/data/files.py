@@ -35,6 +35,7 @@ __all__ = [
     "check_utf8",
     "check_writable",
     "drop_parts",
+    "locked",
     "new_folder",
     "open_bytes",
     "open_text",
@@ -199,6 +200,16 @@ def _lock(handle: int) -> None:
     if fcntl is not None:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file `path`, after waiting for whoever holds it; nobody waits where a file system has no locks."""
+    with path.open("ab") as file:
+        if fcntl is not None:
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def drop_parts(folder: Path, target: str | None = None) -> None:
