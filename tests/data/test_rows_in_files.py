@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -117,6 +118,33 @@ def test_a_feature_that_comes_late_is_0_before(tmp_path: Path, kind: str, monkey
     made = fr.convert(tmp_path / "sparse.txt", tmp_path / "shards", shard=64, format=kind)
     assert len(made.shards) > 2
     assert_same(gathered(fr.open_rows(tmp_path / "shards")), fr.read_letor(tmp_path / "sparse.txt"))
+
+
+TEXTS = {
+    "of -1 and 1": [f"{1 if i % 3 else -1} qid:{i // 4} 1:{i}" for i in range(40)],
+    "in which 0 comes late": [f"{1 if i % 3 else -1} qid:{i // 4} 1:{i}" for i in range(40)] + ["0 qid:10 1:7"],
+    "of -1": [f"-1 qid:{i // 4} 1:{i}" for i in range(40)],
+    "beyond float32": [f"{i % 3} qid:{i // 4} 1:{'1e60' if i > 20 else i}" for i in range(40)],
+    "as any other": [f"{i % 3} qid:{i // 4} 1:{i}" for i in range(40)],
+}
+
+
+@pytest.mark.parametrize("lines", TEXTS.values(), ids=TEXTS)
+def test_what_read_letor_warns_of_is_said_once_at_the_end(
+    tmp_path: Path, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x.txt").write_text("\n".join(lines) + "\n")
+    with warnings.catch_warnings(record=True) as read:
+        warnings.simplefilter("always")
+        rows = fr.read_letor(tmp_path / "x.txt", cache=False)
+    monkeypatch.setattr("fliprank.data.letor.CHUNK", 64)
+    with warnings.catch_warnings(record=True) as converted:
+        warnings.simplefilter("always")
+        made = fr.convert(tmp_path / "x.txt", tmp_path / "shards", shard=64)
+    assert len(made.shards) > 3
+    assert [str(each.message) for each in converted] == [str(each.message) for each in read]
+    assert all(each.filename == __file__ for each in converted)
+    assert_same(gathered(fr.open_rows(tmp_path / "shards")), rows)
 
 
 @pytest.mark.parametrize("name", ["rows.txt", "rows.csv", "rows.parquet"])

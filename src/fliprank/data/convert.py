@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,6 +39,8 @@ __all__ = ["ABOUT", "Converted", "convert", "is_converted", "known_statistics"]
 
 ABOUT = "rows.json"
 FORMATS = {"rows": SUFFIX, "parquet": ".parquet"}
+TABLES = {".parquet": parquet_blocks, ".csv": csv_blocks, ".tsv": csv_blocks}
+"""What reads a file by how its name ends; any other is LETOR text."""
 SHARD = "128MB"
 
 Progress = Callable[[int], None]
@@ -75,13 +78,16 @@ def convert(
     if format not in FORMATS:
         raise UsageError(f"format is one of {', '.join(FORMATS)}, not {format!r}")
     size, target = parse_memory(shard), Path(os.path.realpath(folder))  # a link stays one
-    parts, name = _parts_of(source, size, n_features)
+    said = list[str]()
+    parts, name = _parts_of(source, size, n_features, said)
     _end_swap(target)
     _check_target(target, force)
     check_writable(target, folder=True)
     with new_folder(target) as place:
         made = _write_all(parts, name, place, format, progress)
         _swap(place, target)
+    for line in said:
+        warnings.warn(line, UserWarning, stacklevel=3)  # where `checked` was called
     return replace(made, folder=Path(folder), shards=tuple(Path(folder, path.name) for path in made.shards))
 
 
@@ -164,14 +170,13 @@ def known_statistics(folder: Path, rows: FileRows) -> FeatureStatistics | None:
     return found if fits and (found.deviation >= 0).all() else None
 
 
-def _parts_of(source: Any, size: int, n_features: int | None) -> tuple[Iterator[Candidates], Path]:
-    """The rows in parts of about `size` bytes, and the name of where they come from."""
+def _parts_of(source: Any, size: int, n_features: int | None, said: list[str]) -> tuple[Iterator[Candidates], Path]:
+    """The rows in parts of about `size` bytes, and the name of their source; `said` gets warnings at the end."""
     if isinstance(source, str | os.PathLike):
         path = resolve(source)
-        name = path.name.removesuffix(".gz")
-        kinds = {".parquet": parquet_blocks, ".csv": csv_blocks, ".tsv": csv_blocks}
-        reader = kinds.get(Path(name).suffix, letor_blocks)
-        return _gathered(whole_queries(reader(path, size, n_features)), size), path
+        reader = TABLES.get(Path(path.name.removesuffix(".gz")).suffix)
+        blocks = letor_blocks(path, size, n_features, said) if reader is None else reader(path, size)
+        return _gathered(whole_queries(blocks), size), path
     rows = source
     if not isinstance(rows, Candidates):
         if not hasattr(source, "columns"):

@@ -25,7 +25,7 @@ from fliprank.data.candidates import Candidates, column_ids
 from fliprank.data.csr import bounds
 from fliprank.data.files import read_chunks, resolve
 from fliprank.data.ids import Ids, factorize
-from fliprank.data.letor import UNJUDGED, letor_tables
+from fliprank.data.letor import UNJUDGED, Remarks, letor_tables
 from fliprank.data.scattered import row_bytes
 from fliprank.data.tables import Table, open_table
 from fliprank.errors import InputError
@@ -107,21 +107,30 @@ def _with_own_ids(rows: Candidates) -> Candidates:
     return replace(rows, qids=rows.qids.compact(), docids=docids)
 
 
-def letor_blocks(path: Path, size: int, n_features: int | None = None) -> Iterator[Block]:
-    """LETOR or SVMlight text; a label of -1 says that nobody judged the row."""
+def letor_blocks(
+    path: Path, size: int, n_features: int | None = None, said: list[str] | None = None
+) -> Iterator[Block]:
+    """LETOR or SVMlight text; a label of -1 says that nobody judged the row.
+
+    At the end, `said` gets the warnings that `read_letor` would give.
+    """
     source = resolve(path)
+    remarks = Remarks(source)
     for table in letor_tables(source, size, n_features):
         if not table.runs:
             hint = "each line begins: label qid:Q; fr.read_letor, which reads all at once, takes group sizes, too"
             raise InputError("no line has a qid", path=source, hint=hint)
         labels = np.concatenate(table.labels)
-        labels[labels == UNJUDGED] = np.nan
+        remarks.judge(labels, UNJUDGED)
+        remarks.note_clamped(table)
         docids = Ids.concat(table.docids) if table.docids else None
         runs, sizes = Ids.concat(table.runs), np.concatenate(table.run_sizes)
         yield Block(source, runs, sizes, labels, docids, table.flat.reshape(table.rows, table.width))
+    if said is not None:
+        said += remarks.lines()
 
 
-def csv_blocks(path: Path, size: int, n_features: int | None = None) -> Iterator[Block]:
+def csv_blocks(path: Path, size: int) -> Iterator[Block]:
     """A table with columns qid, label, features by name and, if there are any, docid; an empty label: not judged.
 
     Lines whose cells are all empty are skipped.
@@ -189,7 +198,7 @@ def _count_cells(text: Bytes, lines: int, separator: int) -> Ints:
     return out
 
 
-def parquet_blocks(path: Path, size: int, n_features: int | None = None) -> Iterator[Block]:
+def parquet_blocks(path: Path, size: int) -> Iterator[Block]:
     """A Parquet file with the columns that `read_parquet` takes."""
     import polars as pl
 
