@@ -4,7 +4,8 @@ No query is cut in two. A shard is a memory-mapped file of rows, or Parquet for 
 says what they hold, with the mean and deviation of each feature, which a model would else have to read all rows for.
 The folder appears when all of it is there: an error or a full disk leaves nothing behind, and an older one stays.
 
->>> >>> rows = Candidates.of([1, 0, 2], group=[2, 1], features=[[1.0], [2.0], [6.0]], feature_names=["bm25"])
+>>> import tempfile
+>>> rows = Candidates.of([1, 0, 2], group=[2, 1], features=[[1.0], [2.0], [6.0]], feature_names=["bm25"])
 >>> folder = Path(tempfile.mkdtemp(), "shards")
 >>> made = convert(rows, folder)
 >>> made.queries, made.rows, [path.name for path in made.shards]
