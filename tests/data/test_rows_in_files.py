@@ -544,7 +544,7 @@ fr.convert(fr.Candidates.of([1, 0], features=[[1.0], [2.0]]), Path(sys.argv[1]),
 def test_folders_of_killed_processes_go_with_the_next_run_and_those_of_living_ones_stay(tmp_path: Path) -> None:
     def aged() -> Path:
         (part,) = tmp_path.glob(".*.part")
-        os.utime(part, (time.time() - 3600,) * 2)
+        os.utime(part, (time.time() - 3 * 86_400,) * 2)
         return part
 
     given = [sys.executable, "-c", CONVERT, tmp_path / "shards"]

@@ -82,8 +82,8 @@ def convert(
     said = list[str]()
     parts, name = _parts_of(source, size, n_features, said)
     _end_swap(target)
-    _check_target(target, force)
-    check_writable(target, folder=True)
+    _check_target(Path(folder), force)
+    check_writable(folder, folder=True)
     with new_folder(target) as place:
         made = _write_all(parts, name, place, format, progress)
         _swap(place, target)

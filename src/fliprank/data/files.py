@@ -226,21 +226,26 @@ def drop_parts(folder: Path, target: str | None = None) -> None:
         match = PART.fullmatch(path.name)
         if match is not None and target in (None, match["target"]):
             with suppress(OSError):  # somebody else removed it, or it is not ours to remove
-                age = time.time() - path.stat(follow_symlinks=False).st_mtime
-                if age > ANCIENT or (age > FRESH and _is_orphan(path)):
+                age, held = time.time() - path.stat(follow_symlinks=False).st_mtime, _is_held(path)
+                if not held and age > (ANCIENT if held is None else FRESH):
                     shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-def _is_orphan(path: Path) -> bool:
-    """Whether no process holds this file or folder; raises an `OSError` where that can't be told."""
+def _is_held(path: Path) -> bool | None:
+    """Whether some process is writing this file or folder; None where that can't be told."""
     if fcntl is None:
-        return False
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+        finally:
+            os.close(handle)
+    except BlockingIOError:
         return True
-    finally:
-        os.close(handle)
+    except OSError:
+        return None
 
 
 def sync_folder(folder: Path) -> None:

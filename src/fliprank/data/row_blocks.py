@@ -159,10 +159,7 @@ def _csv_block(table: Table, text: bytes, first: int) -> Block | None:
 
     cells = _count_cells(np.frombuffer(text, np.uint8), text.count(b"\n"), ord(table.separator))
     if (wrong := (cells != len(table.header)) & (cells != 0)).any():
-        k = int(wrong.argmax())
-        found = f"found {cells[k]}" if cells[k] > 0 else "found a quote that does not end"
-        message = f"expected {len(table.header)} cells, {found}"
-        raise InputError(message, path=table.path, line=first + k, hint=f"the header has {', '.join(table.header)}")
+        raise _wrong_cells(table, int(cells[wrong][0]), first + int(wrong.argmax()))
     if not cells.any():
         return None
     if not cells.all():
@@ -176,6 +173,13 @@ def _csv_block(table: Table, text: bytes, first: int) -> Block | None:
         said = str(error).partition("\n")[0]
         raise InputError(f"can't be read as a table, {where}: {said}", path=table.path) from error
     return block_of_frame(frame, Origin(table.path, lines=first + np.flatnonzero(cells)))
+
+
+def _wrong_cells(table: Table, count: int, line: int) -> InputError:
+    """The error for a line that has not as many cells as the header."""
+    found = f"found {count}" if count > 0 else "found a quote that does not end"
+    hint = f"the header begins {', '.join(table.header[:8])}"
+    return InputError(f"expected {len(table.header)} cells, {found}", path=table.path, line=line, hint=hint)
 
 
 @kernel
