@@ -6,7 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import numpy as np
@@ -18,7 +23,8 @@ from hypothesis import strategies as st
 import fliprank as fr
 from fliprank.data.convert import ABOUT
 from fliprank.data.file_rows import FileRows, parse_memory
-from fliprank.data.row_file import write_rows
+from fliprank.data.row_blocks import csv_blocks, letor_blocks, parquet_blocks, whole_queries
+from fliprank.data.row_file import RowFile, write_rows
 from fliprank.data.store import read_arrays, write_arrays
 from fliprank.data.subsample import subsample_by_spec
 from fliprank.errors import InputError, UsageError
@@ -114,6 +120,64 @@ def test_a_feature_that_comes_late_is_0_before(tmp_path: Path, kind: str, monkey
     assert_same(gathered(fr.open_rows(tmp_path / "shards")), fr.read_letor(tmp_path / "sparse.txt"))
 
 
+TEXTS = {
+    "of -1 and 1": [f"{1 if i % 3 else -1} qid:{i // 4} 1:{i}" for i in range(40)],
+    "in which 0 comes late": [f"{1 if i % 3 else -1} qid:{i // 4} 1:{i}" for i in range(40)] + ["0 qid:10 1:7"],
+    "of -1": [f"-1 qid:{i // 4} 1:{i}" for i in range(40)],
+    "beyond float32": [f"{i % 3} qid:{i // 4} 1:{'1e60' if i > 20 else i}" for i in range(40)],
+    "as any other": [f"{i % 3} qid:{i // 4} 1:{i}" for i in range(40)],
+}
+
+
+@pytest.mark.parametrize("lines", TEXTS.values(), ids=TEXTS)
+def test_what_read_letor_warns_of_is_said_once_at_the_end(
+    tmp_path: Path, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x.txt").write_text("\n".join(lines) + "\n")
+    with warnings.catch_warnings(record=True) as read:
+        warnings.simplefilter("always")
+        rows = fr.read_letor(tmp_path / "x.txt", cache=False)
+    monkeypatch.setattr("fliprank.data.letor.CHUNK", 64)
+    with warnings.catch_warnings(record=True) as converted:
+        warnings.simplefilter("always")
+        made = fr.convert(tmp_path / "x.txt", tmp_path / "shards", shard=64)
+    assert len(made.shards) > 3
+    assert [str(each.message) for each in converted] == [str(each.message) for each in read]
+    assert all(each.filename == __file__ for each in converted)
+    assert_same(gathered(fr.open_rows(tmp_path / "shards")), rows)
+
+
+@pytest.mark.parametrize("name", ["rows.txt", "rows.csv", "rows.parquet"])
+def test_a_part_holds_no_ids_but_its_own(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else each part would hold the ids of all rows before it."""
+    rows = rows_of(queries=300)
+    write(tmp_path / name, rows)
+    monkeypatch.setattr("fliprank.data.letor.CHUNK", 1 << 10)
+    reader = {".txt": letor_blocks, ".csv": csv_blocks, ".parquet": parquet_blocks}[Path(name).suffix]
+    parts = list(whole_queries(reader(tmp_path / name, 4000)))
+    assert len(parts) > 3
+    assert [qid for part in parts for qid in part.qids.tolist()] == rows.qids.tolist()
+    for part in parts:
+        for ids in (part.qids, part.docids):
+            assert len(ids.buffer) == ids.length.sum()
+
+
+@pytest.mark.parametrize("name", ["rows.txt", "rows.parquet"])
+def test_rows_of_few_features_are_not_taken_for_small(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Labels and ids take memory, too: of one feature, blocks by features alone would have thirty times the rows."""
+    monkeypatch.setattr("fliprank.data.letor.CHUNK", 256)
+    rows = fr.Candidates.of([1, 0] * 500, group=[2] * 500, features=np.arange(1000.0)[:, None])
+    write(tmp_path / name, rows)
+    reader = letor_blocks if name == "rows.txt" else parquet_blocks
+    assert max(len(block.labels) for block in reader(tmp_path / name, 50 * 140)) < 80
+    made = fr.convert(rows, tmp_path / "shards", shard=50 * 140)
+    assert max(len(RowFile(path)) for path in made.shards) < 80
+    made = fr.convert(tmp_path / name, tmp_path / "again", shard=50 * 140)
+    assert max(len(RowFile(path)) for path in made.shards) < 160
+
+
 def test_frames_and_candidates_are_converted_too(tmp_path: Path) -> None:
     rows = rows_of()
     write(tmp_path / "rows.parquet", rows)
@@ -135,7 +199,8 @@ def test_statistics_are_gathered_on_the_way_and_are_those_of_memory(tmp_path: Pa
     part = gathered(some)
     assert Scaler.of(some).mean.tolist() == Scaler.of(part).mean.tolist()
     about = json.loads((tmp_path / "shards" / ABOUT).read_text())
-    for damage in ({"mean": ["x"]}, {"mean": [1.0]}, {"deviation": [-1.0] * 4}):
+    huge = [10**400] * 4
+    for damage in ({"mean": ["x"]}, {"mean": [1.0]}, {"deviation": [-1.0] * 4}, {"mean": huge}, {"shards": huge}):
         (tmp_path / "shards" / ABOUT).write_text(json.dumps({**about, "statistics": {**about["statistics"], **damage}}))
         assert "_statistics" not in vars(fr.open_rows(tmp_path / "shards"))
 
@@ -162,6 +227,42 @@ def test_the_cache_follows_its_file(tmp_path: Path) -> None:
     assert [file.path.suffix for file in opened.files] == [".rows"]
     assert not list(opened.files[0].path.parent.glob("*.shards/*.rows")) or opened.files[0].path.parent.suffix == ""
     assert_same(gathered(opened), rows_of(2))
+
+
+def test_two_who_open_the_same_new_file_convert_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "rows.csv", rows_of())
+    both, calls = Barrier(2), list[Path]()
+
+    def meeting(source: Path, *given: Any, **how: Any) -> Any:
+        calls.append(source)
+        with suppress(BrokenBarrierError):  # if both come here, they convert at the same time
+            both.wait(0.5)
+        return fr.convert(source, *given, **how)
+
+    monkeypatch.setattr("fliprank.data.open_rows.convert", meeting)
+    with ThreadPoolExecutor(2) as pool:
+        opened = list(pool.map(fr.open_rows, [tmp_path / "rows.csv"] * 2))
+    assert len(calls) == 1
+    for rows in opened:
+        assert_same(gathered(rows), rows_of())
+
+
+@pytest.mark.parametrize("damage", ["rows.json", "source.json", "00000.rows"])
+def test_a_cache_that_is_damaged_is_made_anew(tmp_path: Path, damage: str) -> None:
+    write(tmp_path / "rows.csv", rows_of())
+    folder = fr.open_rows(tmp_path / "rows.csv").files[0].path.parent
+    (folder / "source.json").write_text("[")
+    (folder / damage).write_text("{")
+    assert_same(gathered(fr.open_rows(tmp_path / "rows.csv")), rows_of())
+
+
+def test_the_shards_of_a_file_that_is_gone_go_with_their_lock(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        write(tmp_path / name, rows_of())
+    folder = fr.open_rows(tmp_path / "a.csv").files[0].path.parent
+    (tmp_path / "a.csv").unlink()
+    fr.open_rows(tmp_path / "b.csv")
+    assert not list(folder.parent.glob(f"{folder.stem}*"))
 
 
 # What can't be used
@@ -220,6 +321,39 @@ def test_arrays_that_do_not_fit_together_are_refused(tmp_path: Path, name: str) 
             fr.open_rows(path)
 
 
+def wrapping(offsets: Any) -> Any:
+    """Offsets that end where they did; all differences are positive, if they overflow: 2^63 - 1, then -2."""
+    return np.concatenate([[0, 2**63 - 1, -2], offsets[3:]])
+
+
+def test_offsets_whose_differences_overflow_are_refused(tmp_path: Path) -> None:
+    (path,) = shards(tmp_path, 1, docids=False)
+    header, arrays = read_arrays(path)
+    write_arrays(path, header, {**arrays, "offsets": wrapping(arrays["offsets"])})
+    with pytest.raises(InputError, match=r"0\.rows: a damaged file of rows: its offsets do not rise"):
+        fr.open_rows(path)
+
+
+def test_missed_labels_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    rows, path = rows_of(), tmp_path / "x.rows"
+    write_rows(path, rows.take(np.arange(0, len(rows), 2)))
+    header, arrays = read_arrays(path)
+    offsets = arrays["missed_offsets"]
+    for damage in (wrapping(offsets), offsets[:-1], offsets[:0], np.roll(offsets, 1), -offsets):
+        write_arrays(path, header, {**arrays, "missed_offsets": np.ascontiguousarray(damage)})
+        with pytest.raises(InputError, match=r"x\.rows: a damaged file of rows"):
+            fr.open_rows(path)
+
+
+def test_features_without_rows_and_names_are_not_named_by_the_million(tmp_path: Path) -> None:
+    """An array of no rows takes no bytes, whatever width its header says."""
+    path, empty = tmp_path / "x.rows", np.empty(0, np.uint8)
+    arrays = {"offsets": np.zeros(1, np.int64), "labels": np.empty(0), "qid": empty, "qid_length": empty.astype("i4")}
+    write_arrays(path, {}, {**arrays, "features": np.empty((0, 10**7), np.float32)})
+    with pytest.raises(InputError, match=r"x\.rows: a damaged file of rows: 10,000,000 features"):
+        fr.open_rows(path)
+
+
 def test_an_unreadable_shard_and_no_shard_at_all(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no shards"):
         fr.open_rows(tmp_path)
@@ -257,6 +391,48 @@ def test_a_table_without_its_columns_or_with_words_for_numbers(tmp_path: Path) -
         fr.Linear().prepared(fr.open_rows(tmp_path / "shards"), 0)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (",qid,label,x\n0,a,1,2\n", r"line 1: column 1 has no name.*index=False"),
+        ("qid,label,x\na,1,2\n\nb,0\n", r"line 4: expected 3 cells, found 2"),
+        ("qid,label,x\na,1,2\nb", r"line 3: expected 3 cells, found 1"),
+        ("qid,label,x\na,1,2,3\n", r"line 2: expected 3 cells, found 4"),
+        ('qid,label,x\n"a\nb",1,2\n', r"line 2: expected 3 cells, found a quote that does not end"),
+        ("qid,label,x\na,1,2\n\n\n,1,2\n", r"line 5: column 'qid' has no value"),
+        ("qid,docid,label,x\na,b,1,2\n" + "\n" * 5000 + "a,,1,2\n", r"line 5003: column 'docid' has no value"),
+        ("qid,label,x\na,1,2\n\nb,1,1e39\n", r"line 4: a label or feature is infinite"),
+        ("qid,label,x\na,1,2\n\nb,inf,1\n", r"line 4: a label or feature is infinite"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_named_by_its_line(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(InputError, match=rf"x\.csv, {said}"):
+        fr.convert(tmp_path / "x.csv", tmp_path / "shards", shard=8)  # so that blocks are as small as can be
+    assert os.listdir(tmp_path) == ["x.csv"]
+
+
+def test_what_is_wrong_with_a_parquet_file_is_named_by_its_row(tmp_path: Path) -> None:
+    for column, said in (("qid", "column 'qid' has no value"), ("x", "a label or feature is infinite")):
+        frame = pl.DataFrame({"qid": ["a", "b", "c"], "label": [1, 0, 1], "x": [1.0, 2.0, 3.0]})
+        wrong = pl.when(pl.col("qid") == "c").then(None if column == "qid" else float("inf")).otherwise(pl.col(column))
+        frame.with_columns(wrong.alias(column)).write_parquet(tmp_path / "x.parquet")
+        with pytest.raises(InputError, match=rf"x\.parquet: {said}.*, in row 2 "):
+            fr.convert(tmp_path / "x.parquet", tmp_path / "shards", shard=8)
+
+
+def test_empty_lines_are_skipped_and_words_for_no_number_are_ids_too(tmp_path: Path) -> None:
+    lines = ["qid;docid;label;x", "", "NULL;nan;1;NULL", "NULL;NaN;;nan", " ", ";;;", 'nan;"a;""b""";NULL;NaN', "", ""]
+    for ends in ("\n", "\r\n"):
+        (tmp_path / "x.csv").write_text(ends.join(lines), newline="")
+        fr.convert(tmp_path / "x.csv", tmp_path / "shards", shard=8, force=True)
+        rows = gathered(fr.open_rows(tmp_path / "shards"))
+        assert rows.qids.tolist() == ["NULL", "nan"]
+        assert rows.docids.tolist() == ["nan", "NaN", 'a;"b"']
+        np.testing.assert_array_equal(rows.labels, [1, NAN, NAN])
+        assert np.isnan(rows.features).all()
+
+
 def test_a_folder_of_others_is_not_replaced_and_ours_only_by_force(tmp_path: Path) -> None:
     fr.convert(rows_of(1), tmp_path / "shards")
     with pytest.raises(InputError, match="--force replaces it"):
@@ -268,6 +444,64 @@ def test_a_folder_of_others_is_not_replaced_and_ours_only_by_force(tmp_path: Pat
     with pytest.raises(InputError, match="give a new or empty folder"):
         fr.convert(rows_of(2), tmp_path / "mine", force=True)
     assert os.listdir(tmp_path / "mine") == ["letter.txt"]
+
+
+def test_a_swap_that_ends_in_between_leaves_the_old_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fr.convert(rows_of(1), tmp_path / "shards")
+    rename = os.rename
+
+    def interrupted(source: Any, target: Any) -> None:
+        if Path(source).suffix == ".part":
+            raise KeyboardInterrupt
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fr.convert(rows_of(2), tmp_path / "shards", force=True)
+    assert os.listdir(tmp_path) == ["shards"]
+    assert_same(gathered(fr.open_rows(tmp_path / "shards")), rows_of(1))
+
+
+def test_a_folder_that_a_killed_process_moved_away_comes_back(tmp_path: Path) -> None:
+    fr.convert(rows_of(1), tmp_path / "shards")
+    os.rename(tmp_path / "shards", tmp_path / ".shards.old")  # and the process was killed
+    with pytest.raises(InputError, match="--force replaces it"):
+        fr.convert(rows_of(2), tmp_path / "shards")
+    assert_same(gathered(fr.open_rows(tmp_path / "shards")), rows_of(1))
+    os.rename(tmp_path / "shards", tmp_path / ".shards.old")
+    fr.convert(rows_of(2), tmp_path / "other")
+    os.rename(tmp_path / "other", tmp_path / "shards")  # or the process was killed after both steps
+    fr.convert(rows_of(3), tmp_path / "shards", force=True)
+    assert os.listdir(tmp_path) == ["shards"]
+    assert_same(gathered(fr.open_rows(tmp_path / "shards")), rows_of(3))
+
+
+@pytest.mark.parametrize("kind", ["rows", "parquet"])
+def test_shards_are_on_the_disk_before_their_folder_appears(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced, fsync = list[tuple[int, bool]](), os.fsync
+
+    def noted(handle: int) -> None:
+        fsync(handle)
+        synced.append((os.fstat(handle).st_ino, (tmp_path / "shards").exists()))
+
+    monkeypatch.setattr(os, "fsync", noted)
+    made = fr.convert(rows_of(), tmp_path / "shards", format=kind, shard=2000)
+    for path in (*made.shards, made.folder / ABOUT, made.folder):
+        assert (path.stat().st_ino, False) in synced
+    assert synced[-1] == (tmp_path.stat().st_ino, True)
+
+
+def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "shards").symlink_to(tmp_path / "disk" / "rows")
+    for seed in (1, 2):
+        made = fr.convert(rows_of(seed), tmp_path / "shards", force=True)
+        assert made.folder == tmp_path / "shards"
+        assert (tmp_path / "shards").is_symlink()
+        assert_same(gathered(fr.open_rows(made.shards)), rows_of(seed))
+    assert os.listdir(tmp_path / "disk") == ["rows"]
 
 
 FULL = """
@@ -292,6 +526,73 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
     assert "refused File too large" in ended.stdout, ended.stderr
     assert sorted(os.listdir(tmp_path)) == ["rows.txt", "shards"]
     assert_same(gathered(fr.open_rows(tmp_path / "shards")), rows_of(2))
+
+
+CONVERT = """
+import sys, time
+from pathlib import Path
+import fliprank as fr
+
+def wait(rows):
+    print("writing", flush=True)
+    time.sleep(600)
+
+fr.convert(fr.Candidates.of([1, 0], features=[[1.0], [2.0]]), Path(sys.argv[1]), progress=wait)
+"""
+
+
+def test_folders_of_killed_processes_go_with_the_next_run_and_those_of_living_ones_stay(tmp_path: Path) -> None:
+    def aged() -> Path:
+        (part,) = tmp_path.glob(".*.part")
+        os.utime(part, (time.time() - 3 * 86_400,) * 2)
+        return part
+
+    given = [sys.executable, "-c", CONVERT, tmp_path / "shards"]
+    with subprocess.Popen(given, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "writing\n"
+        part = aged()
+        fr.convert(rows_of(1), tmp_path / "shards")
+        assert list(part.iterdir())
+        writer.kill()
+    aged()
+    fr.convert(rows_of(2), tmp_path / "others")
+    assert part.exists()  # of another folder
+    fr.convert(rows_of(2), tmp_path / "shards", force=True)
+    assert sorted(os.listdir(tmp_path)) == ["others", "shards"]
+
+
+MANY = """
+import resource, sys
+from pathlib import Path
+import fliprank as fr
+from fliprank.data.store import allow_many_files
+
+place, most = Path(sys.argv[1]), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+rows = fr.Candidates.of([1, 0] * 150, group=[2] * 150, features=[[float(k)] for k in range(300)])
+fr.convert(rows, place / "few")  # so that all modules and kernels are there
+fr.open_rows(place / "few")
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, most))
+allow_many_files()
+print(resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 64 or most == 64)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+print(len(fr.convert(rows, place / "many", shard=1).shards))
+try:
+    fr.open_rows(place / "many")
+except fr.FliprankError as error:
+    print(error)
+"""
+
+
+def test_more_shards_than_files_may_be_open_are_written_and_reading_them_says_what_to_do(tmp_path: Path) -> None:
+    told = subprocess.run([sys.executable, "-c", MANY, tmp_path], capture_output=True, text=True, check=True)
+    raised, count, error = told.stdout.splitlines()
+    assert (raised, count) == ("True", "150")
+    assert "Too many open files" in error
+    assert "ulimit -n" in error
+    opened = fr.open_rows(tmp_path / "many")
+    assert "_statistics" in vars(opened)
+    assert opened.statistics().mean.tolist() == fr.open_rows(tmp_path / "few").statistics().mean.tolist()
 
 
 def test_memory_is_read_as_people_write_it() -> None:

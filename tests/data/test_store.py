@@ -104,6 +104,16 @@ def test_a_foreign_or_damaged_container_is_an_input_error(tmp_path: Path, raw: b
         read_arrays(tmp_path / "x")
 
 
+def test_a_header_that_was_changed_is_refused_though_no_array_is_read(tmp_path: Path) -> None:
+    write_arrays(tmp_path / "x", {"power": 2}, {"a": np.arange(3)})
+    data = (tmp_path / "x").read_bytes()
+    for changed in (data.replace(b'"power": 2', b'"power": 3'), data.replace(b'"i8", [3]', b'"f8", [3]')):
+        assert changed != data
+        (tmp_path / "x").write_bytes(changed)
+        with pytest.raises(InputError, match="its header is not what was written"):
+            read_arrays(tmp_path / "x")
+
+
 def test_the_last_byte_that_fits_is_accepted(tmp_path: Path) -> None:
     raw = container({"a": ["u1", [10], 0]}, data=0)
     padding = -len(raw) % store.ALIGNMENT

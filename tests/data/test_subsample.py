@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fliprank.data import subsample as subsampling
 from fliprank.data.candidates import Candidates
 from fliprank.data.subsample import subsample, subsample_by_spec
 from fliprank.errors import UsageError
@@ -123,3 +124,31 @@ def test_judgements_of_rows_that_were_missing_before_are_kept() -> None:
 def test_nonsense_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         subsample(mixed([1], [1]), 0, **options)
+
+
+BITS = [np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64]
+
+
+@settings(deadline=None)
+@given(st.sampled_from(BITS), st.lists(st.integers(0, 50), max_size=8), st.integers(0, 99), st.integers(1, 20))
+def test_draws_are_passed_over_to_the_state_that_they_would_leave(
+    kind: Any, drawn: list[int], seed: int, at_once: int
+) -> None:
+    """With half a step kept for the next small number, too, as `integers` of 32 bits leaves it."""
+    one, other = (np.random.Generator(kind(seed)) for _ in range(2))
+    assert one.integers(0, 9, dtype=np.int32) == other.integers(0, 9, dtype=np.int32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subsampling, "SKIPPED", at_once)
+        states = subsampling._states(one, np.array(drawn, np.int64))
+    for state, count in zip(states, drawn, strict=True):
+        np.testing.assert_equal(state, other.bit_generator.state)
+        other.random(count)
+    np.testing.assert_equal(one.bit_generator.state, other.bit_generator.state)
+
+
+def test_billions_of_draws_take_neither_time_nor_memory() -> None:
+    rng = np.random.default_rng(0)
+    before = rng.bit_generator.state
+    assert len(subsampling._states(rng, np.full(1000, 10**12))) == 1000
+    rng.bit_generator.advance(2**128 - 10**15)  # the period is 2**128
+    assert rng.bit_generator.state == before

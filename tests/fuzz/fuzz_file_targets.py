@@ -116,6 +116,24 @@ TARGETS["shards"] = Target(cache(shard_seeds), partial(mutated, change=spoilt_st
 TARGETS["shards-bytes"] = Target(cache(shard_seeds), partial(mutated, change=raw), read_shards)
 
 
+def folder_seeds() -> list[Files]:
+    """A folder as `convert` writes it, with the statistics of its features."""
+    with tempfile.TemporaryDirectory() as name:
+        fr.convert(fr.Candidates.of([1, 0, 2], features=[[1.0], [2.0], [4.0]]), Path(name, "shards"))
+        return [{path.name: path.read_bytes() for path in Path(name, "shards").iterdir()}]
+
+
+def change_statistics(rng: random.Random, files: Files) -> Files:
+    """What is said of the shard changed, which is no reason to refuse it; now and then the shard itself."""
+    which, change = ("00000.rows", raw) if rng.random() < 0.2 else ("rows.json", json_text)
+    return files | mutated(rng, {which: files[which]}, change)
+
+
+TARGETS["shards-statistics"] = Target(
+    cache(folder_seeds), change_statistics, lambda folder: fr.Linear().prepared(fr.open_rows(folder), 0)
+)
+
+
 TARGETS["convert-parquet"] = Target(cache(parquet_seeds), frames, lambda folder: convert_and_read(folder / "x.parquet"))
 
 

@@ -202,7 +202,7 @@ def spoilt_store(rng: random.Random, data: bytes) -> bytes:
 def _array(rng: random.Random, array: Any) -> Any:
     """An array with values, kind or shape changed."""
     kind, out = rng.randrange(6), np.array(array)
-    extremes = [0, 1, -1, 2, 127, 255, 65535, 2**31 - 1, -(2**31), 2**62, float("nan"), float("inf"), -1e300]
+    extremes = [0, 1, -1, 2, 127, 255, 65535, 2**31 - 1, -(2**31), 2**62, 2**63 - 1, float("nan"), float("inf"), -1e300]
     if kind < 3 and out.size:
         value = rng.choice(extremes)
         place = rng.randrange(out.size)

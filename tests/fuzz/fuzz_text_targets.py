@@ -41,7 +41,13 @@ def _convert_letor(folder: Path) -> None:
     convert_and_read(folder / "x")
 
 
-@add("convert-csv", text, [{"x.csv": b"qid,docid,label,bm25\na,x,1,0.5\na,y,,2\nb,z,2,1e3\n"}])
+TABLES = [
+    b"qid,docid,label,bm25\na,x,1,0.5\na,y,,2\nb,z,2,1e3\n",
+    b'qid;label;x\n"a;""b""";NULL;1\r\n\r\nnan;1;NaN\r\n',
+]
+
+
+@add("convert-csv", text, [{"x.csv": table} for table in TABLES])
 def _convert_csv(folder: Path) -> None:
     convert_and_read(folder / "x.csv")
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,18 +28,20 @@ import numpy as np
 from fliprank.checked import checked
 from fliprank.data.candidates import Candidates, joined
 from fliprank.data.file_rows import FileRows, parse_memory
-from fliprank.data.files import StrPath, atomic_write, check_writable, resolve
+from fliprank.data.files import StrPath, atomic_write, check_writable, new_folder, resolve, sync_folder
 from fliprank.data.ids import Ids, find_duplicates
 from fliprank.data.parquet import write_parquet
 from fliprank.data.row_blocks import csv_blocks, letor_blocks, parquet_blocks, stands_apart, whole_queries
 from fliprank.data.row_file import SUFFIX, RowFile, write_rows
-from fliprank.data.scattered import FeatureStatistics
+from fliprank.data.scattered import FeatureStatistics, feature_statistics, row_bytes
 from fliprank.errors import InputError, UsageError, WrongTypeError
 
-__all__ = ["ABOUT", "Converted", "convert", "known_statistics"]
+__all__ = ["ABOUT", "Converted", "convert", "is_converted", "known_statistics"]
 
 ABOUT = "rows.json"
 FORMATS = {"rows": SUFFIX, "parquet": ".parquet"}
+TABLES = {".parquet": parquet_blocks, ".csv": csv_blocks, ".tsv": csv_blocks}
+"""What reads a file by how its name ends; any other is LETOR text."""
 SHARD = "128MB"
 
 Progress = Callable[[int], None]
@@ -68,7 +70,7 @@ def convert(
     force: bool = False,
     progress: Progress | None = None,
 ) -> Converted:
-    """Write rows to `folder` as shards of about `shard` bytes (of features, in memory): see `open_rows`.
+    """Write rows to `folder` as shards of about `shard` bytes (4 per feature and 128 per row): see `open_rows`.
 
     `source` is a LETOR or SVMlight text, a CSV or TSV with columns qid, label, docid and features, or a Parquet file;
     a frame, or `Candidates`. All rows of a query must stand together. `format` is "rows", which is memory-mapped, or
@@ -76,19 +78,18 @@ def convert(
     """
     if format not in FORMATS:
         raise UsageError(f"format is one of {', '.join(FORMATS)}, not {format!r}")
-    size, target = parse_memory(shard), Path(folder)
-    parts, name = _parts_of(source, size, n_features)
-    _check_target(target, force)
-    check_writable(target, folder=True)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    place = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part"))
-    try:
+    size, target = parse_memory(shard), Path(os.path.realpath(folder))  # a link stays one
+    said = list[str]()
+    parts, name = _parts_of(source, size, n_features, said)
+    _end_swap(target)
+    _check_target(Path(folder), force)
+    check_writable(folder, folder=True)
+    with new_folder(target) as place:
         made = _write_all(parts, name, place, format, progress)
         _swap(place, target)
-    except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
-        raise
-    return replace(made, folder=target, shards=tuple(target / path.name for path in made.shards))
+    for line in said:
+        warnings.warn(line, UserWarning, stacklevel=3)  # where `checked` was called
+    return replace(made, folder=Path(folder), shards=tuple(Path(folder, path.name) for path in made.shards))
 
 
 def _write_all(
@@ -124,7 +125,7 @@ def _write_all(
 
 def _write(path: Path, part: Candidates, format: str) -> None:
     if format == "rows":
-        write_rows(path, part)
+        write_rows(path, part, durable=True)
     else:
         write_parquet(path, part)
 
@@ -140,12 +141,21 @@ def _widen(path: Path, names: tuple[str, ...], format: str) -> None:
 
 
 def _statistics(paths: list[Path]) -> dict[str, Any] | None:
-    """Mean and deviation of each feature, and of which rows they are; None where some value is no number."""
-    rows = FileRows.open(paths)
-    if not all(file.finite for file in rows.files):
+    """Mean and deviation of each feature, and of which shards they are; None where some value is no number.
+
+    One shard at a time is open, however many there are.
+    """
+    digests, finite, rows = zip(*((file.digest, file.finite, len(file)) for file in map(RowFile, paths)), strict=True)
+    if not all(finite):
         return None
-    mean, deviation = rows.statistics()
-    return {"digest": rows.digest, "mean": mean.tolist(), "deviation": deviation.tolist()}
+
+    def each(function: Callable[..., Any], *given: Any, own: Sequence[Any] = ()) -> Iterator[Any]:
+        for path, *mine in zip(paths, *own, strict=True):
+            file = RowFile(path)
+            yield function(file.part(0, file.queries), *given, *mine)
+
+    mean, deviation = feature_statistics(each, np.array(rows))
+    return {"shards": digests, "mean": mean.tolist(), "deviation": deviation.tolist()}
 
 
 def known_statistics(folder: Path, rows: FileRows) -> FeatureStatistics | None:
@@ -153,22 +163,21 @@ def known_statistics(folder: Path, rows: FileRows) -> FeatureStatistics | None:
     try:
         told = json.loads((folder / ABOUT).read_bytes())["statistics"]
         found = FeatureStatistics(*(np.array(told[name], np.float64) for name in ("mean", "deviation")))
-        fits = told["digest"] == rows.digest and all(
+        fits = told["shards"] == [file.digest for file in rows.files] and all(
             each.shape == (len(rows.feature_names),) and np.isfinite(each).all() for each in found
         )
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
     return found if fits and (found.deviation >= 0).all() else None
 
 
-def _parts_of(source: Any, size: int, n_features: int | None) -> tuple[Iterator[Candidates], Path]:
-    """The rows in parts of about `size` bytes, and the name of where they come from."""
+def _parts_of(source: Any, size: int, n_features: int | None, said: list[str]) -> tuple[Iterator[Candidates], Path]:
+    """The rows in parts of about `size` bytes, and the name of their source; `said` gets warnings at the end."""
     if isinstance(source, str | os.PathLike):
         path = resolve(source)
-        name = path.name.removesuffix(".gz")
-        kinds = {".parquet": parquet_blocks, ".csv": csv_blocks, ".tsv": csv_blocks}
-        reader = kinds.get(Path(name).suffix, letor_blocks)
-        return _gathered(whole_queries(reader(path, size, n_features)), size), path
+        reader = TABLES.get(Path(path.name.removesuffix(".gz")).suffix)
+        blocks = letor_blocks(path, size, n_features, said) if reader is None else reader(path, size)
+        return _gathered(whole_queries(blocks), size), path
     rows = source
     if not isinstance(rows, Candidates):
         if not hasattr(source, "columns"):
@@ -187,13 +196,13 @@ def _gathered(parts: Iterator[Candidates], size: int) -> Iterator[Candidates]:
             yield joined(*some)
             some, held = [], 0
         some.append(part)
-        held += 4 * len(part) * max(len(part.feature_names), 1)
+        held += len(part) * row_bytes(len(part.feature_names))
     if some:
         yield joined(*some)
 
 
 def _cut(rows: Candidates, size: int) -> Iterator[Candidates]:
-    most = max(1, size // max(4 * len(rows.feature_names), 1))
+    most = max(1, size // row_bytes(len(rows.feature_names)))
     for part in np.split(np.arange(rows.queries), np.flatnonzero(np.diff(rows.offsets[1:] // most)) + 1):
         yield rows.select(part)
 
@@ -201,15 +210,16 @@ def _cut(rows: Candidates, size: int) -> Iterator[Candidates]:
 def _check_target(folder: Path, force: bool) -> None:
     """Raise if there is a folder that is not ours to replace."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        ours = folder.is_dir() and (folder / ABOUT).is_file() and _is_ours(folder / ABOUT)
+        ours = folder.is_dir() and is_converted(folder)
         if not (ours and force):
             hint = "--force replaces it" if ours else "give a new or empty folder"
             raise InputError("there is such a folder" if folder.is_dir() else "is a file", path=folder, hint=hint)
 
 
-def _is_ours(path: Path) -> bool:
+def is_converted(folder: Path) -> bool:
+    """Whether `convert` wrote this folder."""
     try:
-        told = json.loads(path.read_bytes())
+        told = json.loads((folder / ABOUT).read_bytes())
         return isinstance(told, dict) and told.get("written by") == "fliprank"
     except (OSError, ValueError, RecursionError):
         return False
@@ -218,10 +228,26 @@ def _is_ours(path: Path) -> bool:
 def _swap(place: Path, target: Path) -> None:
     """Put the new folder in the place of an old one, which goes away only then."""
     os.chmod(place, 0o755)
-    old = None
-    if target.exists():
-        old = place.with_name(place.name + ".old")
-        os.rename(target, old)
-    os.rename(place, target)
-    if old is not None:
-        shutil.rmtree(old, ignore_errors=True)
+    old = _old(target)
+    try:
+        if target.exists():
+            os.rename(target, old)
+        os.rename(place, target)
+        sync_folder(target.parent)
+    finally:
+        _end_swap(target)
+
+
+def _old(target: Path) -> Path:
+    """Where a folder is while another takes its place."""
+    return target.with_name(f".{target.name}.old")
+
+
+def _end_swap(target: Path) -> None:
+    """Put an old folder back if no new one took its place, as after a kill between the two steps; else remove it."""
+    old = _old(target)
+    if old.is_dir() and (is_converted(old) or not any(old.iterdir())):
+        if target.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            os.rename(old, target)

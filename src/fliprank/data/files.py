@@ -9,6 +9,7 @@ import gzip
 import io
 import os
 import re
+import shutil
 import tempfile
 import time
 import zlib
@@ -34,17 +35,20 @@ __all__ = [
     "check_utf8",
     "check_writable",
     "drop_parts",
+    "locked",
+    "new_folder",
     "open_bytes",
     "open_text",
     "read_bytes",
     "read_chunks",
     "resolve",
+    "sync_folder",
 ]
 
 StrPath = str | PathLike[str]
 GZIP_MAGIC = b"\x1f\x8b"
 PART = re.compile(r"\.(?P<target>.+)\.[a-z0-9_]{8}\.part")
-"""The name of a file that is being written, which will be renamed to its target."""
+"""The name of a file or folder that is being written, which will be renamed to its target."""
 FRESH, ANCIENT = 60, 86_400
 """Seconds: a part that was changed so shortly ago is always left alone; one so old is nobody's."""
 
@@ -156,9 +160,7 @@ def _renamed(target: Path, durable: bool) -> Iterator[IO[bytes]]:
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as raw:
-            if fcntl is not None:
-                with suppress(OSError):  # a file system without locks
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(handle)
             yield raw
             raw.flush()
             if durable:
@@ -166,14 +168,52 @@ def _renamed(target: Path, durable: bool) -> Iterator[IO[bytes]]:
             os.chmod(name, 0o666 & ~_umask())
             os.replace(name, target)  # before it is closed, which ends the lock
         if durable:
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
 
 
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """A temporary folder beside `target`, for the block to fill and then rename; removed if the block ends badly.
+
+    It is locked for as long as it is filled: see `drop_parts`.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    drop_parts(target.parent, target.name)
+    place = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part"))
+    try:
+        handle = os.open(place, os.O_RDONLY)
+        try:
+            _lock(handle)
+            yield place
+        finally:
+            os.close(handle)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+
+
+def _lock(handle: int) -> None:
+    """Show others that somebody is at work here, for as long as `handle` is open."""
+    if fcntl is not None:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file `path`, after waiting for whoever holds it; nobody waits where a file system has no locks."""
+    with path.open("ab") as file:
+        if fcntl is not None:
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def drop_parts(folder: Path, target: str | None = None) -> None:
-    """Remove what killed processes left of files that they were writing in `folder`; only those of `target`, if given.
+    """Remove what killed processes left of files and folders that they were writing in `folder`; with `target`, of it.
 
     Whoever writes holds a lock on its part, which ends with the process: a part that nobody holds is nobody's. One that
     was changed in the last minute is left alone, and where there are no locks, one of the last day.
@@ -186,24 +226,29 @@ def drop_parts(folder: Path, target: str | None = None) -> None:
         match = PART.fullmatch(path.name)
         if match is not None and target in (None, match["target"]):
             with suppress(OSError):  # somebody else removed it, or it is not ours to remove
-                age = time.time() - path.stat(follow_symlinks=False).st_mtime
-                if age > ANCIENT or (age > FRESH and _is_orphan(path)):
-                    path.unlink()
+                age, held = time.time() - path.stat(follow_symlinks=False).st_mtime, _is_held(path)
+                if not held and age > (ANCIENT if held is None else FRESH):
+                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-def _is_orphan(path: Path) -> bool:
-    """Whether no process holds this part; raises an `OSError` where that can't be told."""
+def _is_held(path: Path) -> bool | None:
+    """Whether some process is writing this file or folder; None where that can't be told."""
     if fcntl is None:
-        return False
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+        finally:
+            os.close(handle)
+    except BlockingIOError:
         return True
-    finally:
-        os.close(handle)
+    except OSError:
+        return None
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Put the names in a folder on the disk, where the system lets us: not every one can open a folder."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)

@@ -55,11 +55,12 @@ from fliprank.data.letor_lines import (
     widen,
     word_end,
 )
+from fliprank.data.scattered import row_bytes
 from fliprank.data.store import cached, content_digest
 from fliprank.errors import InputError, UsageError
 from fliprank.forks import check_not_forked
 
-__all__ = ["cache_key", "letor_tables", "read_letor", "write_letor"]
+__all__ = ["Remarks", "cache_key", "letor_tables", "read_letor", "write_letor"]
 
 Missing = Literal["error", "min", "zero", "nan"]
 
@@ -211,6 +212,44 @@ class _Table:
         return self.flat[self.rows * width :].reshape(rows - self.rows, width)
 
 
+@dataclass
+class Remarks:
+    """What a reader warns of at the end of a file, gathered table by table."""
+
+    path: Path
+    levels: set[float] = field(default_factory=set)
+    """Labels, among which is one that is neither -1 nor 1 if any is."""
+    unjudged: int = 0
+    clamped: int = 0
+    clamped_line: int = 0
+
+    def judge(self, labels: Floats, unjudged: float | None) -> None:
+        """Set the labels to NaN that say that nobody judged a row, and note how they look."""
+        if unjudged is None:
+            return
+        unlabelled = labels == unjudged
+        if unjudged == UNJUDGED:
+            self.levels.update(np.unique(labels)[:3].tolist())  # of any three, one is neither -1 nor 1
+        self.unjudged += int(unlabelled.sum())
+        labels[unlabelled] = np.nan
+
+    def note_clamped(self, table: _Table) -> None:
+        """Note the values of a table that were cut to the range of float32."""
+        if not self.clamped:
+            self.clamped_line = table.clamped_line
+        self.clamped += table.clamped
+
+    def lines(self) -> list[str]:
+        """The warnings."""
+        said = []
+        if self.levels == {-1.0, 1.0}:
+            said.append(BINARY.format(path=self.path, count=self.unjudged))
+        if self.clamped:
+            first = f"{self.path}, line {self.clamped_line}"
+            said.append(f"{first}: the first of {self.clamped:,} values cut to the range of float32")
+        return said
+
+
 def _parse(
     source: Path, sizes: Path, unjudged: float | None, missing: Missing, n_features: int | None
 ) -> tuple[Candidates, str]:
@@ -221,13 +260,9 @@ def _parse(
     if not table.rows:
         raise InputError("the file has no rows", path=source, hint=LINE)
     offsets, qids, order = _group(table) if table.runs else _read_groups(sizes, source, table.rows)
-    labels = np.concatenate(table.labels)
-    said = []
-    if unjudged is not None:
-        unlabelled = labels == unjudged
-        if unjudged == UNJUDGED and set(np.unique(labels).tolist()) == {-1.0, 1.0}:
-            said.append(BINARY.format(path=source, count=int(unlabelled.sum())))
-        labels[unlabelled] = np.nan
+    labels, remarks = np.concatenate(table.labels), Remarks(source)
+    remarks.judge(labels, unjudged)
+    remarks.note_clamped(table)
     docids = Ids.concat(table.docids) if table.docids else None
     features = table.flat.reshape(table.rows, table.width)
     if order is not None:
@@ -236,14 +271,11 @@ def _parse(
     if missing == "min":
         _fill_minimum(features, offsets)
     rows = Candidates(offsets, labels, qids, docids, features if table.width else None).validated(str(source))
-    if table.clamped:
-        first = f"{source}, line {table.clamped_line}"
-        said.append(f"{first}: the first of {table.clamped:,} values cut to the range of float32")
-    return rows, "\n".join(said)
+    return rows, "\n".join(remarks.lines())
 
 
 def letor_tables(source: Path, size: int, n_features: int | None = None) -> Iterator[_Table]:
-    """The rows of a file in tables of about `size` bytes of features, each as wide as those before or wider.
+    """The rows of a file in tables of about `size` bytes, each as wide as those before or wider.
 
     The last query of a table may go on in the next one.
     """
@@ -251,7 +283,7 @@ def letor_tables(source: Path, size: int, n_features: int | None = None) -> Iter
     table.sparsest = sparsest
     for chunk, line in _chunks(source):
         _add_chunk(table, chunk, line, "error", n_features)
-        if 4 * table.rows * max(table.width, 1) >= size:
+        if table.rows * row_bytes(table.width) >= size:
             yield table
             table = _Table(source, table.width, sparsest=sparsest)
     if table.rows:

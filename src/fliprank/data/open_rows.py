@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fliprank.checked import checked
-from fliprank.data.convert import ABOUT, convert, known_statistics
+from fliprank.data.convert import ABOUT, convert, is_converted, known_statistics
 from fliprank.data.file_rows import DEFAULT_MEMORY, FileRows
-from fliprank.data.files import StrPath, atomic_write, resolve
+from fliprank.data.files import StrPath, atomic_write, drop_parts, locked, resolve
 from fliprank.data.letor import UNJUDGED, cache_key
 from fliprank.data.row_file import SUFFIX
 from fliprank.data.store import cache_path, cached_file, content_digest, is_racy, signature
@@ -93,32 +93,47 @@ def _is_fresh(folder: Path, source: Path, n_features: int | None) -> bool:
         if fresh and is_racy(signed, (folder / STAMP).stat().st_mtime_ns):
             fresh = stamp["digest"] == content_digest(source)
         return bool(fresh)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
 
 def _fill(folder: Path, source: Path, n_features: int | None) -> None:
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _drop_orphans(folder.parent)
-    signed, digest = signature(source), content_digest(source)
-    shutil.rmtree(folder, ignore_errors=True)
+    """Convert a file into the cache, unless another process does so first, which is then waited for."""
     try:
-        convert(source, folder, n_features=n_features)
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _drop_orphans(folder.parent)
+        with locked(_lock_of(folder)):
+            if not _is_fresh(folder, source, n_features):
+                _convert(folder, source, n_features)
     except OSError as error:
         hint = "set XDG_CACHE_HOME to a folder with more room, or convert it yourself: fliprank convert"
         message = f"can't be cached in {folder.parent}: {error.strerror or error}"
         raise InputError(message, path=source, hint=hint) from error
+
+
+def _convert(folder: Path, source: Path, n_features: int | None) -> None:
+    """Convert a file in the place of what is cached, which others may be opening."""
+    signed, digest = signature(source), content_digest(source)
+    if not is_converted(folder):
+        shutil.rmtree(folder, ignore_errors=True)  # damaged
+    convert(source, folder, n_features=n_features, force=True)
     stamp = {"key": [KEY, n_features], "signature": signed, "digest": digest, "source": os.path.realpath(source)}
     with atomic_write(folder / STAMP) as file:
         file.write(json.dumps(stamp).encode())
 
 
+def _lock_of(folder: Path) -> Path:
+    return folder.with_suffix(".lock")
+
+
 def _drop_orphans(folder: Path) -> None:
-    """Remove the shards of files that are gone."""
+    """Remove the shards of files that are gone, and what killed processes left half-written."""
+    drop_parts(folder)
     for place in folder.glob("*.shards"):
         try:
             gone = not os.path.lexists(json.loads((place / STAMP).read_bytes())["source"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             gone = False  # another process may be writing it
         if gone:
             shutil.rmtree(place, ignore_errors=True)
+            _lock_of(place).unlink(missing_ok=True)

@@ -41,8 +41,11 @@ OWN_KINDS = KINDS | {"missed_offsets": "i8 1", "missed_labels": "f8 1"}
 PAGE = mmap.ALLOCATIONGRANULARITY
 
 
-def write_rows(path: StrPath, rows: Candidates) -> None:
-    """Write candidates as a file of rows, whole or not at all; term statistics and lists have no place in it."""
+def write_rows(path: StrPath, rows: Candidates, *, durable: bool = False) -> None:
+    """Write candidates as a file of rows, whole or not at all; term statistics and lists have no place in it.
+
+    See `atomic_write` for `durable`.
+    """
     arrays: dict[str, NDArray[Any]] = {"offsets": rows.offsets, "labels": rows.labels}
     for name, ids in (("qid", rows.qids), ("docid", rows.docids)):
         if ids is not None:
@@ -54,7 +57,7 @@ def write_rows(path: StrPath, rows: Candidates) -> None:
         arrays |= {"missed_offsets": rows.missed_offsets, "missed_labels": rows.missed_labels}
     finite = rows.features is None or bool(np.isfinite(rows.features).all())
     header = {"format": FORMAT, "feature_names": list(rows.feature_names), "finite": finite}
-    write_arrays(path, header, arrays, durable=False)
+    write_arrays(path, header, arrays, durable=durable)
 
 
 class RowFile:
@@ -72,6 +75,8 @@ class RowFile:
             self.qids = self._query_ids()
             names = header.get("feature_names")
             width = 0 if self.features is None else self.features.shape[1]
+            if width > len(self.map):  # rows or names of them would take more bytes; without either, any width is said
+                raise InputError(f"a damaged file of rows: {width:,} features in {len(self.map):,} bytes", path=path)
             self.feature_names = tuple(map(str, names if isinstance(names, list) else range(1, width + 1)))
             self._check(width)
         except (KeyError, TypeError, IndexError, ValueError) as error:
@@ -82,7 +87,7 @@ class RowFile:
     def _check(self, width: int) -> None:
         """Raise if arrays do not fit together."""
         rows, queries, offsets = len(self.labels), len(self.offsets) - 1, self.offsets
-        if queries < 0 or offsets[0] != 0 or offsets[-1] != rows or (np.diff(offsets) < 0).any():
+        if not _rise(offsets, rows):
             raise InputError("a damaged file of rows: its offsets do not rise from 0 to its rows", path=self.path)
         if len(self.qids) != queries or len(self.feature_names) != width:
             raise InputError("a damaged file of rows: ids or names are missing", path=self.path)
@@ -98,12 +103,7 @@ class RowFile:
                 sums[some] = np.add.reduceat(length, offsets[:-1][some], dtype=np.int64)
             self._docid_begin = bounds(sums)
         missed = self.arrays.get("missed_offsets")
-        if missed is not None and (
-            len(missed) != queries + 1
-            or missed[0] != 0
-            or (np.diff(missed) < 0).any()
-            or missed[-1] != len(self.arrays["missed_labels"])
-        ):
+        if missed is not None and (len(missed) != queries + 1 or not _rise(missed, len(self.arrays["missed_labels"]))):
             raise InputError("a damaged file of rows: missed labels that do not fit", path=self.path)
 
     def _query_ids(self) -> Ids:
@@ -181,3 +181,8 @@ class RowFile:
         start = (begin + first * width) // PAGE * PAGE
         with suppress(OSError, ValueError):  # advice only
             self.map.madvise(advice, start, min(begin + last * width, len(self.map)) - start)
+
+
+def _rise(offsets: Ints, last: int) -> bool:
+    """Whether offsets rise from 0 to `last`; they are compared, since differences of any integers can overflow."""
+    return len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == last and bool((offsets[1:] >= offsets[:-1]).all())

@@ -20,12 +20,45 @@ from fliprank.data.candidates import Candidates
 from fliprank.data.ids import Ids
 from fliprank.errors import InputError, printable
 
-__all__ = ["BLOCK", "FeatureStatistics", "PickedFeatures", "ScatteredRows", "feature_sums", "powers"]
+__all__ = [
+    "FeatureStatistics",
+    "PickedFeatures",
+    "ScatteredRows",
+    "block_rows",
+    "feature_statistics",
+    "feature_sums",
+    "powers",
+    "row_bytes",
+]
 
 T = TypeVar("T")
+Each = Callable[..., Iterator[Any]]
+"""Applies a function to each part: see `ScatteredRows.each`."""
 
 BLOCK = 1 << 13
 """Rows whose values are added up at a time: from the first row of all on, so that sums do not depend on the parts."""
+
+
+BLOCK_VALUES = 1 << 23
+"""Values of a block at most: what is worked out from them in float64 takes some 128 MB. Up to 1,024 features, a block
+has `BLOCK` rows."""
+
+ROW = 128
+"""Bytes that a row takes beside its features: label, ids, and what is worked out from them."""
+
+
+def row_bytes(features: int) -> int:
+    """Bytes that a row of so many features takes, about, while it is worked on."""
+    return 4 * features + ROW
+
+
+def block_rows(features: int) -> int:
+    """Rows of this many features whose values are added up at a time, in memory and in parts alike.
+
+    >>> block_rows(136), block_rows(20_000), block_rows(10**8)
+    (8192, 419, 1)
+    """
+    return max(1, min(BLOCK, BLOCK_VALUES // max(features, 1)))
 
 
 class FeatureStatistics(NamedTuple):
@@ -80,32 +113,38 @@ class ScatteredRows(ABC):
 
     @cached_property
     def _statistics(self) -> FeatureStatistics:
-        first = next((row for row in self.each(_first_row) if row is not None), None)
-        if first is None:
-            raise InputError("there are no rows to learn from")
-        mean = first + self._mean(first, 1)
-        return FeatureStatistics(mean, np.sqrt(self._mean(mean, 2)))
+        return feature_statistics(self.each, self.row_counts)
 
     def check_features(self, check: Callable[[Candidates], None]) -> None:
         """Apply a check that raises to every part."""
         for _ in self.each(check):
             pass
 
-    def _mean(self, origin: Floats, power: int) -> Floats:
-        """The mean of (x - origin)^power, added up in blocks of all rows, wherever parts end."""
-        total, rest = np.zeros(len(origin)), np.empty((0, len(origin)), np.float32)
-        starts = np.cumsum(self.row_counts) - self.row_counts
-        for head, sums, tail in self.each(feature_sums, origin, power, own=(starts,)):
-            rest = np.concatenate([rest, head])
-            if len(rest) == BLOCK or len(tail) or len(sums):
-                total += powers(rest, origin, power) if len(rest) else 0.0
-                rest = tail
-            for own in sums:
-                total += own
-        if len(rest):
-            total += powers(rest, origin, power)
-        mean: Floats = total / len(self)
-        return mean
+
+def feature_statistics(each: Each, row_counts: Ints) -> FeatureStatistics:
+    """Mean and deviation of each feature over the parts to which `each` applies a function, of so many rows each."""
+    first = next((row for row in each(_first_row) if row is not None), None)
+    if first is None:
+        raise InputError("there are no rows to learn from")
+    mean = first + _mean(each, row_counts, first, 1)
+    return FeatureStatistics(mean, np.sqrt(_mean(each, row_counts, mean, 2)))
+
+
+def _mean(each: Each, row_counts: Ints, origin: Floats, power: int) -> Floats:
+    """The mean of (x - origin)^power, added up in blocks of all rows, wherever parts end."""
+    total, rest, block = np.zeros(len(origin)), np.empty((0, len(origin)), np.float32), block_rows(len(origin))
+    starts = np.cumsum(row_counts) - row_counts
+    for head, sums, tail in each(feature_sums, origin, power, own=(starts,)):
+        rest = np.concatenate([rest, head])
+        if len(rest) == block or len(tail) or len(sums):
+            total += powers(rest, origin, power) if len(rest) else 0.0
+            rest = tail
+        for own in sums:
+            total += own
+    if len(rest):
+        total += powers(rest, origin, power)
+    mean: Floats = total / row_counts.sum()
+    return mean
 
 
 def feature_sums(part: Candidates, origin: Floats, power: int, start: int) -> tuple[Matrix, list[Floats], Matrix]:
@@ -116,9 +155,10 @@ def feature_sums(part: Candidates, origin: Floats, power: int, start: int) -> tu
     """
     matrix = part.features
     assert matrix is not None
-    begin = min(-start % BLOCK, len(matrix))
-    end = begin + (len(matrix) - begin) // BLOCK * BLOCK
-    sums = [powers(matrix[low : low + BLOCK], origin, power) for low in range(begin, end, BLOCK)]
+    block = block_rows(len(origin))
+    begin = min(-start % block, len(matrix))
+    end = begin + (len(matrix) - begin) // block * block
+    sums = [powers(matrix[low : low + block], origin, power) for low in range(begin, end, block)]
     return matrix[:begin].copy(), sums, matrix[end:].copy()
 
 
@@ -153,6 +193,11 @@ class PickedFeatures(ScatteredRows):
         return self.rows.rewritten(_on_columns, function, self.places, self.feature_names, given, own=own)
 
     def statistics(self) -> FeatureStatistics:
+        widths = (len(self.rows.feature_names), len(self.feature_names))
+        # Where all features are added up in other blocks, or NumPy adds up one column by itself in another order than
+        # beside others, these have sums of their own: those of the same features in memory.
+        if len(set(map(block_rows, widths))) > 1 or widths.count(1) == 1:
+            return super().statistics()
         mean, deviation = self.rows.statistics()
         return FeatureStatistics(mean[self.places], deviation[self.places])
 

@@ -14,6 +14,7 @@ cache folder, and trusts it for as long as the content of their file is what it 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -24,6 +25,7 @@ import warnings
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,7 +38,13 @@ from fliprank.data.files import StrPath, atomic_write, drop_parts
 from fliprank.data.ids import Ids
 from fliprank.errors import InputError
 
+try:
+    import resource
+except ImportError:  # pragma: no cover
+    resource = None  # type: ignore[assignment]
+
 __all__ = [
+    "allow_many_files",
     "cache_path",
     "cached",
     "cached_file",
@@ -58,6 +66,8 @@ KINDS |= {"docid": "u1 1", "docid_length": "i4 1", "features": "f4 2"}
 """Of the arrays of candidates: dtype and number of dimensions."""
 ALIGNMENT = 64
 LONGEST_HEADER = 1 << 26
+MANY_FILES = (1 << 16, 10_240)
+"""How many open files are asked for: about as many maps as Linux lets a process have; as many files as macOS allows."""
 RACY = 2_000_000_000
 """Nanoseconds: a file changed so shortly before its cache was written may change again with no trace in its times."""
 
@@ -92,7 +102,7 @@ def _sum(header: dict[str, Any], table: dict[str, Any]) -> int:
 def read_arrays(path: StrPath, *, check: bool = False) -> tuple[dict[str, Any], Arrays]:
     """Header and arrays of a file of `write_arrays`; the arrays are read-only views of the file.
 
-    With `check` the whole file is read and must be what was written, byte by byte.
+    The header must be what was written; with `check` the whole file is read and must be, byte by byte.
     """
     found, arrays, _ = map_arrays(path, check=check)
     return found["header"], arrays
@@ -106,7 +116,9 @@ def map_arrays(path: StrPath, *, check: bool = False) -> tuple[dict[str, Any], A
         with open(path, "rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:  # ValueError: an empty file can't be mapped
-        raise InputError(f"can't be read: {getattr(error, 'strerror', None) or error}", path=path) from error
+        full = getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE)
+        hint = "allow more of them by ulimit -n, or make fewer and larger shards: convert --shard" if full else None
+        raise InputError(f"can't be read: {getattr(error, 'strerror', None) or error}", path=path, hint=hint) from error
     length = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 8], "little")
     start = len(MAGIC) + 8
     if data[: len(MAGIC)] != MAGIC or length > min(len(data) - start, LONGEST_HEADER):
@@ -116,6 +128,8 @@ def map_arrays(path: StrPath, *, check: bool = False) -> tuple[dict[str, Any], A
         if found["version"] != VERSION or not isinstance(found["header"], dict):
             raise ValueError("another version")
         base = _aligned(start + length)
+        if (check or "sum" in found) and found.get("sum") != _sum(found["header"], found["arrays"]):
+            raise ValueError("its header is not what was written")
         arrays = {name: _view(data, base, *entry[:3]) for name, entry in found["arrays"].items()}
         if check:
             _check_sums(found, arrays)
@@ -124,9 +138,20 @@ def map_arrays(path: StrPath, *, check: bool = False) -> tuple[dict[str, Any], A
     return found, arrays, data
 
 
+def allow_many_files() -> None:
+    """Let this process have more files open, as far as the system lets it: each map holds its file for its lifetime."""
+    if resource is None:  # pragma: no cover
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for most in MANY_FILES:
+        wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        if soft == resource.RLIM_INFINITY or soft >= wanted:
+            return
+        with suppress(OSError, ValueError):
+            return resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def _check_sums(found: dict[str, Any], arrays: Arrays) -> None:
-    if found.get("sum") != _sum(found["header"], found["arrays"]):
-        raise ValueError("its header is not what was written")
     for name, array in arrays.items():
         if found["arrays"][name][3] != zlib.crc32(_raw(array).data):
             raise ValueError(f"{name} is not what was written")

@@ -84,11 +84,28 @@ def subsample_parts(
     if not drawn.sum():
         return rows
     mean = float(rated.sum() / rows.queries) if per_query == "average" else None
-    state, starts = rng.bit_generator.state, np.cumsum(drawn) - drawn
-    how = (state, per_query, times, at_most, mean)
-    found = rows.rewritten(_subsample_part, *how, own=(starts,))
-    rng.random(int(drawn.sum()))
-    return found
+    return rows.rewritten(_subsample_part, per_query, times, at_most, mean, own=(_states(rng, drawn),))
+
+
+def _states(rng: np.random.Generator, drawn: Ints) -> list[Any]:
+    """The generator's state before the draws of each part; it is left as it is after all of them."""
+    states = []
+    for count in drawn.tolist():
+        states.append(rng.bit_generator.state)
+        _pass_over(rng, count)
+    return states
+
+
+def _pass_over(rng: np.random.Generator, count: int) -> None:
+    """Leave the generator as it would be after `count` numbers of `random`."""
+    bits = rng.bit_generator
+    if isinstance(bits, np.random.PCG64 | np.random.PCG64DXSM):  # one step for each number, and steps can be skipped
+        before = bits.state
+        bits.advance(count)
+        bits.state = {**before, "state": bits.state["state"]}  # the half of a step that is kept for later stays kept
+    else:
+        for low in range(0, count, SKIPPED):
+            rng.random(min(SKIPPED, count - low))
 
 
 def _label_counts(part: Candidates) -> tuple[int, int]:
@@ -98,21 +115,12 @@ def _label_counts(part: Candidates) -> tuple[int, int]:
 
 
 def _subsample_part(
-    part: Candidates,
-    state: Any,
-    per_query: str | int,
-    times: float,
-    at_most: int | None,
-    mean: float | None,
-    start: int,
+    part: Candidates, per_query: str | int, times: float, at_most: int | None, mean: float | None, state: Any
 ) -> Candidates:
-    """One part, with the random numbers from the `start`-th on; `mean` is the average number rated of all queries."""
+    """One part, by a generator in this state; `mean` is the average number rated of all queries."""
     bits = getattr(np.random, state["bit_generator"])()
     bits.state = state
-    rng = np.random.Generator(bits)
-    for low in range(0, start, SKIPPED):
-        rng.random(min(SKIPPED, start - low))
-    return _subsample(part, rng, per_query if mean is None else mean, times, at_most)
+    return _subsample(part, np.random.Generator(bits), per_query if mean is None else mean, times, at_most)
 
 
 @overload

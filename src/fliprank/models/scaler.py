@@ -19,9 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fliprank.arrays import Floats, Matrix, frozen
-from fliprank.data import scattered
 from fliprank.data.candidates import Candidates
-from fliprank.data.scattered import ScatteredRows, powers
+from fliprank.data.scattered import ScatteredRows, block_rows, powers
 from fliprank.errors import InputError
 
 __all__ = ["Scaler", "feature_matrix"]
@@ -110,18 +109,18 @@ def _check_names(names: tuple[str, ...], rows: int) -> None:
 
 def _mean(features: Matrix, origin: Floats, power: int) -> Floats:
     """The mean of (x - origin)^power, added up in the blocks that `ScatteredRows` adds up, too."""
-    total = np.zeros(features.shape[1])
-    for start in range(0, len(features), scattered.BLOCK):
-        total += powers(features[start : start + scattered.BLOCK], origin, power)
+    total, block = np.zeros(features.shape[1]), block_rows(features.shape[1])
+    for start in range(0, len(features), block):
+        total += powers(features[start : start + block], origin, power)
     mean: Floats = total / len(features)
     return mean
 
 
 def _check_numbers(features: Matrix, candidates: Candidates) -> None:
     names = candidates.feature_names
-    bad = np.zeros(features.shape[1], np.int64)
-    for start in range(0, len(features), scattered.BLOCK):
-        fine = np.isfinite(features[start : start + scattered.BLOCK])
+    bad, block = np.zeros(features.shape[1], np.int64), block_rows(features.shape[1])
+    for start in range(0, len(features), block):
+        fine = np.isfinite(features[start : start + block])
         if not fine.all():
             bad += (~fine).sum(axis=0)
     if bad.any():
