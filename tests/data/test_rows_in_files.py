@@ -538,6 +538,19 @@ def test_threads_share_windows_that_are_kept(tmp_path: Path) -> None:
         sys.setswitchinterval(before)
 
 
+class Forgetful(dict[Any, Any]):
+    """What another thread empties at once."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        pass
+
+
+def test_columns_that_are_forgotten_at_once_are_still_given() -> None:
+    rows = rows_of()
+    rows.__dict__["memo"] = Forgetful()
+    assert pick_features(rows, ("1", "3")).feature_names == ("1", "3")
+
+
 def test_little_memory_is_told_to_be_exceeded_with_what_can_be_kept_to(tmp_path: Path) -> None:
     fr.convert(rows_of(), tmp_path / "shards")
     with pytest.warns(UserWarning, match=r"memory=10MB will be exceeded: the least .* is 453MB"):

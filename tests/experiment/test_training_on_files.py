@@ -199,6 +199,19 @@ def test_a_training_on_files_resumes_bit_for_bit(files: tuple[FileRows, FileRows
     assert repr(again.trail) == repr(whole.trail)
 
 
+def test_a_training_is_resumed_in_other_windows_of_other_files(
+    files: tuple[FileRows, FileRows], tmp_path: Path
+) -> None:
+    """Rows that were drawn, too: what tells them from others is what they hold."""
+    how: dict[str, Any] = {"objective": "ranknet", "restarts": 1, "sweep": False, "sample": "rated", "seed": 3}
+    fr.train(fr.Linear(), *files, checkpoint=tmp_path / "c", epochs=4, **how)
+    fr.convert(TRAIN, tmp_path / "again", shard=3000)
+    train, valid = fr.open_rows(tmp_path / "again", memory=400_000), fr.open_rows(tmp_path / "valid", memory=10**9)
+    assert len(train.windows) != len(files[0].windows)
+    fit = fr.train(fr.Linear(), train, valid, checkpoint=tmp_path / "c", resume=True, epochs=4, **how)
+    assert repr(fit.trail) == repr(fr.train(fr.Linear(), *files, epochs=4, **how).trail)
+
+
 def test_the_commands_take_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     fr.write_letor("train.txt", TRAIN)

@@ -122,7 +122,7 @@ class FileShards(Shards):
         if len(queries) == self.queries:
             return self
         size = row_bytes(len(self.source.feature_names)) * self.source.rows_of(queries)
-        if size <= self.source.memory.window:
+        if 2 * size <= self.source.memory.window:  # the rows of each file, and all of them joined
             return self._in_memory(queries)
         return FileShards(self.source.select(queries), self._taken(queries))
 
