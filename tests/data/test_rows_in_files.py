@@ -392,6 +392,10 @@ def test_labels_and_ids_of_windows_that_are_not_kept_are_let_go_of(tmp_path: Pat
     found.append(resident(files))
     assert size > 1.5e6
     assert max(found) < size / 4, (found, size)
+    roomy = fr.open_rows(tmp_path / "shards", 10**9)
+    list(roomy.each(_copied))
+    roomy.gather(np.arange(0, roomy.queries, 5))
+    assert resident(roomy) > size / 2  # those of windows that stay are not
 
 
 @settings(max_examples=10, deadline=None)

@@ -28,7 +28,7 @@ import numpy as np
 
 from fliprank.arrays import Ints
 from fliprank.data.candidates import Candidates, joined
-from fliprank.data.csr import bounds, span_indices
+from fliprank.data.csr import bounds, span_indices, span_sizes
 from fliprank.data.ids import Ids, find_duplicates
 from fliprank.data.row_digest import digest_of
 from fliprank.data.row_file import SUFFIX, RowFile, write_rows
@@ -179,7 +179,7 @@ class FileRows(ScatteredRows):
         offsets = self.files[window.file].offsets
         if window.chosen is None:
             return int(offsets[window.high] - offsets[window.low])
-        return int((offsets[window.chosen + 1] - offsets[window.chosen]).sum())
+        return int(span_sizes(offsets, window.chosen).sum())
 
     @cached_property
     def qids(self) -> Ids:
@@ -232,10 +232,14 @@ class FileRows(ScatteredRows):
 
     def release(self, number: int) -> None:
         """Let go of the pages of a window that was looked at, but for those that stay."""
-        window, stays = self.windows[number], self._holds("features", number, 4 * len(self.feature_names))
+        window = self.windows[number]
         if window.chosen is None:
-            known = ("labels", number) in self._grants
-            self.files[window.file].release(window.low, window.high, features=not stays, labels=not known)
+            self._holds("features", number, 4 * len(self.feature_names))
+            self.files[window.file].release(window.low, window.high, **self._passing(number))
+
+    def _passing(self, number: int) -> dict[str, bool]:
+        """Which pages of a window do not stay: those of features, those of labels and ids."""
+        return {what: (what, number) not in self._grants for what in ("features", "labels")}
 
     def let_go(self) -> None:
         """Keep nothing in memory, for others to keep more; what is looked at again is kept again."""
@@ -261,18 +265,17 @@ class FileRows(ScatteredRows):
     def _first_query(self) -> Ints:
         return np.cumsum([0, *self.query_counts])
 
-    def _owned(self, queries: Ints) -> Iterator[tuple[Window, Ints]]:
+    def _owned(self, queries: Ints) -> Iterator[tuple[int, Ints]]:
         """Each window that has some of these queries (numbers that rise), and their numbers within its file."""
         owners = np.searchsorted(self._first_query, queries, "right") - 1
         begins = np.flatnonzero(np.diff(owners, prepend=-1))
-        for begin, some in zip(begins, np.split(queries, begins[1:]), strict=False):
-            window = self.windows[owners[begin]]
-            own = some - self._first_query[owners[begin]]
-            yield window, (own + window.low if window.chosen is None else window.chosen[own])
+        for number, some in zip(owners[begins].tolist(), np.split(queries, begins[1:]), strict=False):
+            window, own = self.windows[number], some - self._first_query[number]
+            yield number, (own + window.low if window.chosen is None else window.chosen[own])
 
     def select(self, queries: Ints) -> FileRows:
         """Some queries (numbers that rise), which stay in the files."""
-        chosen = [window._replace(chosen=own) for window, own in self._owned(queries)]
+        chosen = [self.windows[number]._replace(chosen=own) for number, own in self._owned(queries)]
         return FileRows(self.files, self.memory, tuple(chosen))
 
     def row_numbers(self, queries: Ints) -> Ints:
@@ -285,22 +288,24 @@ class FileRows(ScatteredRows):
 
     def rows_of(self, queries: Ints) -> int:
         """How many rows these queries have."""
-        return sum(self._rows(window._replace(chosen=own)) for window, own in self._owned(queries))
+        return sum(self._rows(self.windows[number]._replace(chosen=own)) for number, own in self._owned(queries))
 
     def _sizes(self, window: Window) -> Ints:
-        offsets, numbers = self.files[window.file].offsets, self._numbers(window)
-        sizes: Ints = offsets[numbers + 1] - offsets[numbers]
-        return sizes
+        return span_sizes(self.files[window.file].offsets, self._numbers(window))
 
     def gather(self, queries: Ints) -> Candidates:
         """Some queries (numbers that rise) in memory."""
         if not len(queries):
             return self.files[0].pick(queries)
         owned = list(self._owned(queries))
-        rows = joined(*(self.files[window.file].pick(own) for window, own in owned))
-        if all(self.files[window.file].finite for window, _ in owned):
+        rows = joined(*(self._picked(*each) for each in owned))
+        if all(self.files[self.windows[number].file].finite for number, _ in owned):
             rows.memo["features are numbers"] = True
         return rows
+
+    def _picked(self, number: int, own: Ints) -> Candidates:
+        """Some queries of a window, copied; pages that do not stay are let go of."""
+        return self.files[self.windows[number].file].pick(own, **self._passing(number))
 
     def without_features(self) -> Candidates:
         """All rows with labels and ids, in memory."""

@@ -144,8 +144,8 @@ class RowFile:
             missed_labels,  # type: ignore[arg-type]
         )
 
-    def pick(self, queries: Ints) -> Candidates:
-        """Some queries (numbers that rise), copied: one after the other, so that the pages of each can be let go of."""
+    def pick(self, queries: Ints, *, features: bool = True, labels: bool = True) -> Candidates:
+        """Some queries (numbers that rise), copied one after the other; pages are let go of as by `release`."""
         rows, offsets = span_indices(self.offsets, queries), bounds(span_sizes(self.offsets, queries))
         docids = matrix = missed = missed_labels = None
         if self.has_docids:
@@ -158,13 +158,13 @@ class RowFile:
             for q, end in zip(queries.tolist(), offsets[1:].tolist(), strict=True):
                 first, last = int(self.offsets[q]), int(self.offsets[q + 1])
                 matrix[end - (last - first) : end] = self.features[first:last]
-                self.release(q, q + 1, labels=False)
+                self.release(q, q + 1, features=features, labels=False)
         if (all_missed := self.arrays.get("missed_offsets")) is not None:
             missed = bounds(span_sizes(all_missed, queries))
             missed_labels = self.arrays["missed_labels"][span_indices(all_missed, queries)]
         own = (self.labels[rows], self.qids.take(queries).compact(), docids, matrix, self.feature_names, None)
         if len(queries):
-            self.release(int(queries[0]), int(queries[-1]) + 1, features=False)
+            self.release(int(queries[0]), int(queries[-1]) + 1, features=False, labels=labels)
         return Candidates(offsets, *own, missed, missed_labels)  # type: ignore[arg-type]
 
     def release(self, low: int, high: int, *, features: bool = True, labels: bool = True) -> None:
