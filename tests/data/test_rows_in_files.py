@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+import tracemalloc
 import warnings
+import zlib
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError
 from typing import Any
@@ -22,12 +27,15 @@ from hypothesis import strategies as st
 
 import fliprank as fr
 from fliprank.data.convert import ABOUT
-from fliprank.data.file_rows import FileRows, parse_memory
+from fliprank.data.file_rows import PROCESS, FileRows, Memory, _copied, parse_memory, shares_of
 from fliprank.data.row_blocks import csv_blocks, letor_blocks, parquet_blocks, whole_queries
+from fliprank.data.row_digest import sum_of_both
 from fliprank.data.row_file import RowFile, write_rows
+from fliprank.data.scattered import ROW, row_bytes
 from fliprank.data.store import read_arrays, write_arrays
 from fliprank.data.subsample import subsample_by_spec
 from fliprank.errors import InputError, UsageError
+from fliprank.models.feature_subset import pick_features
 from fliprank.models.scaler import Scaler
 
 NAN = float("nan")
@@ -600,6 +608,260 @@ def test_memory_is_read_as_people_write_it() -> None:
     for wrong in ("much", "-1GB", "0", "2XB", ""):
         with pytest.raises(UsageError, match="expected a size such as 2GB"):
             parse_memory(wrong)
+
+
+# Windows
+
+
+def opened(folder: Path, rows: fr.Candidates, shard: int = 2000, memory: int = 20_000) -> FileRows:
+    fr.convert(rows, folder, shard=shard, force=True)
+    return fr.open_rows(folder, memory)
+
+
+def test_no_queries_are_no_rows(tmp_path: Path) -> None:
+    rows = opened(tmp_path / "shards", rows_of())
+    none = rows.select(np.arange(0))
+    assert (none.queries, len(none), len(none.windows)) == (0, 0, 0)
+    assert none.digest != rows.digest
+    for found in (rows.gather(np.arange(0)), none.without_features()):
+        assert (found.queries, len(found)) == (0, 0)
+    assert none.rewritten(lambda part: part).queries == 0
+
+
+@pytest.mark.parametrize("width", [1, 100])
+def test_windows_count_labels_and_ids_beside_features(tmp_path: Path, width: int) -> None:
+    queries = 2000
+    rows = fr.Candidates.of(
+        np.zeros(4 * queries), group=[4] * queries, features=np.zeros((4 * queries, width), np.float32)
+    )
+    files = opened(tmp_path / "shards", rows, shard=10**9, memory=10**6)
+    assert (files.row_counts * row_bytes(width) <= files.memory.window).all()
+    assert len(files.windows) <= 1.1 * len(rows) * row_bytes(width) / files.memory.window + 1
+
+
+def test_a_batch_holds_the_ids_of_its_rows_only(tmp_path: Path) -> None:
+    rows = rows_of(queries=200)
+    files = opened(tmp_path / "shards", rows, memory=10**9)
+    chosen = np.array([3, 50, 120])
+    found = files.gather(chosen)
+    assert_same(found, rows.select(chosen))
+    assert found.docids is not None
+    assert len(found.docids.buffer) == found.docids.length.sum()
+    assert len(found.qids.buffer) == found.qids.length.sum()
+    for part in files.each(lambda part: part):
+        assert len(part.qids.buffer) == part.qids.length.sum()
+
+
+def test_a_batch_costs_what_its_rows_are_and_not_what_the_file_is(tmp_path: Path) -> None:
+    queries, few = 50_000, np.array([7, 40_000])
+    ids = [f"document-{number}" for number in range(queries)]
+    rows = fr.Candidates.of(np.zeros(queries), group=[1] * queries, docids=ids, features=np.ones((queries, 1)))
+    files = opened(tmp_path / "shards", rows, 10**9, 10**9)
+    assert_same(files.gather(few), rows.select(few))
+    tracemalloc.start()
+    try:
+        files.gather(few)
+        assert tracemalloc.get_traced_memory()[1] < 4 * queries  # less than a number per query
+    finally:
+        tracemalloc.stop()
+
+
+def resident(files: FileRows) -> int:
+    """Bytes of the mapped files that are in the memory of this process."""
+    names, total, ours = {str(file.path) for file in files.files}, 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+            ours = line.split(maxsplit=5)[-1] in names
+        elif ours and line.startswith("Rss:"):
+            total += 1024 * int(line.split()[1])
+    return total
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="where Linux tells what is mapped")
+def test_labels_and_ids_of_windows_that_are_not_kept_are_let_go_of(tmp_path: Path) -> None:
+    count = 60_000
+    ids = [f"document-{number}" for number in range(count)]
+    rows = fr.Candidates.of(np.zeros(count), group=[100] * (count // 100), docids=ids, features=np.ones((count, 1)))
+    files = opened(tmp_path / "shards", rows, 10**9, 10**5)
+    size, found = files.files[0].path.stat().st_size, list[int]()
+    for part in files.each(_copied):
+        assert part.docids is not None
+    found.append(resident(files))
+    files.gather(np.arange(0, files.queries, 5))
+    found.append(resident(files))
+    assert size > 1.5e6
+    assert max(found) < size / 4, (found, size)
+    roomy = fr.open_rows(tmp_path / "shards", 10**9)
+    list(roomy.each(_copied))
+    roomy.gather(np.arange(0, roomy.queries, 5))
+    assert resident(roomy) > size / 2  # those of windows that stay are not
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 99), st.data())
+def test_row_numbers_and_sizes_of_some_queries(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, data: st.DataObject
+) -> None:
+    rows = rows_of(seed, 15)
+    files = opened(tmp_path_factory.mktemp("some") / "shards", rows, 500, data.draw(st.integers(300, 10**5)))
+    chosen = np.array(sorted(data.draw(st.sets(st.integers(0, 14)))), np.int64)
+    wanted = np.arange(len(rows))[np.isin(rows.query_of_rows(), chosen)]
+    np.testing.assert_array_equal(files.row_numbers(chosen), wanted)
+    assert files.rows_of(chosen) == len(wanted)
+    assert files.select(chosen).qids == rows.qids.take(chosen)
+    again = np.array(sorted(data.draw(st.sets(st.integers(0, max(len(chosen) - 1, 0))))), np.int64)
+    if len(chosen):
+        assert_same(files.select(chosen).gather(again), rows.select(chosen[again]))
+
+
+def first_rows(part: fr.Candidates, size: int) -> fr.Candidates:
+    return part.top(-np.arange(float(len(part))), size)
+
+
+@pytest.mark.parametrize("memory", [500, 20_000, 10**6, 10**9])
+def test_rows_that_are_cut_are_the_same_in_few_files_that_leave_nothing(
+    tmp_path: Path, memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, place = rows_of(queries=120), tmp_path / "scratch"
+    place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    files, left = opened(tmp_path / "shards", rows, 100, memory), list[int]()
+
+    def cut(part: fr.Candidates) -> fr.Candidates:
+        left.append(sum(len(names) for _, _, names in os.walk(place)))
+        return first_rows(part, 3)
+
+    found = files.rewritten(cut)
+    assert set(left) == {0}  # a file has no name as soon as it is written
+    assert os.listdir(place) == []
+    assert_same(gathered(found), first_rows(rows, 3))
+    needed = len(found) * row_bytes(4) / found.memory.window
+    assert len(found.files) <= max(found.queries if memory == 500 else 0, 2 * needed + 1)
+    same = files.rewritten(lambda part: part)
+    assert_same(gathered(same), rows)
+    assert len(files.files) > 20
+
+
+def test_what_is_kept_is_within_one_budget_for_all_rows_of_a_process(tmp_path: Path) -> None:
+    """Training and validation rows, what is drawn and cut of them, stage by stage: together no more than the shares."""
+    memory, least = Memory(150_000), list[int]()
+    shares = shares_of(memory)
+    train, valid = (
+        opened(tmp_path / name, rows_of(seed, 150, unjudged=0.4), 2000, memory.total)
+        for seed, name in enumerate(("train", "valid"))
+    )
+
+    def check(*_: Any) -> None:
+        alive = [each for each in gc.get_objects() if isinstance(each, FileRows) and each.memory == memory]
+        labels = sum(ROW * int(rows.row_counts[number]) for rows in alive for number in list(rows._kept))
+        assert labels <= shares.labels.taken <= shares.labels.size == memory.resident
+        stay = [(rows, number) for rows in alive for what, number in list(rows._grants) if what == "features"]
+        assert sum(16 * int(rows.row_counts[number]) for rows, number in stay) <= shares.features.taken
+        assert shares.features.taken <= memory.resident
+        assert shares.scores.taken <= memory.resident
+        least.append(len(alive))
+
+    cascade = fr.Cascade([fr.Linear(), fr.Linear(), fr.Linear()], sizes=[12, 6, 4])
+    how: dict[str, Any] = {"objective": "ranknet", "epochs": 2, "restarts": 1, "sweep": False}
+    fit = fr.telescope(cascade, train, valid, progress=lambda _: nullcontext(check), **how)
+    fr.evaluate(fit.model, train, "AP")
+    check()
+    assert max(least) > 3
+    assert shares.labels.taken > 0
+    del train, valid, fit
+    gc.collect()
+    assert (shares.features.taken, shares.labels.taken, shares.scores.taken) == (0, 0, 0)
+
+
+def test_rows_that_were_cut_leave_their_room_to_others(tmp_path: Path) -> None:
+    memory = Memory(1_000_001)
+    files = opened(tmp_path / "shards", rows_of(queries=200), memory=memory.total)
+    list(files.each(len))
+    assert shares_of(memory).labels.taken > 0
+    found = files.rewritten(first_rows, 2)
+    assert (files._kept, shares_of(memory).labels.taken, shares_of(memory).features.taken) == ({}, 0, 0)
+    list(found.each(len))
+    assert shares_of(memory).labels.taken == ROW * len(found)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.binary(max_size=300), st.binary(max_size=300))
+def test_the_sum_of_two_arrays_follows_from_theirs(one: bytes, other: bytes) -> None:
+    assert sum_of_both(zlib.crc32(one), zlib.crc32(other), len(other)) == zlib.crc32(one + other)
+
+
+def test_rows_are_known_by_what_they_are(tmp_path: Path) -> None:
+    """However they are cut into files and windows, whenever they were written, in the cache or not; else not."""
+    rows = rows_of(queries=60)
+    write(tmp_path / "rows.txt", rows)
+    fr.convert(rows, tmp_path / "many", shard=500)
+    fr.convert(rows, tmp_path / "one", shard=10**6)
+    made = {place: fr.open_rows(tmp_path / place) for place in ("many", "one", "rows.txt")}
+    fr.read_letor(tmp_path / "rows.txt")
+    made["cache"] = fr.open_rows(tmp_path / "rows.txt", memory=2000)
+    assert len({len(each.files) for each in made.values()}) > 1
+    assert len({each.digest for each in made.values()}) == 1
+    cuts = [fr.open_rows(tmp_path / "many", memory).rewritten(first_rows, 3) for memory in (500, 20_000, 10**9)]
+    assert len({len(each.windows) for each in cuts}) == 3
+    assert len({each.digest for each in cuts}) == 1
+    some = [made[place].select(np.array([1, 7, 50])).digest for place in ("many", "one")]
+    assert some[0] == some[1]
+    labels = np.where(np.arange(len(rows)) == 5, 9.0, rows.labels)
+    others = [
+        rows.select(np.arange(59)),
+        replace(rows, labels=labels),
+        replace(rows, feature_names=("a", "b", "c", "d")),
+    ]
+    digests = {each.digest for each in (*made.values(), cuts[0])} | {some[0]}
+    for number, other in enumerate(others):
+        fr.convert(other, tmp_path / f"other{number}", shard=500)
+        digests.add(fr.open_rows(tmp_path / f"other{number}").digest)
+    assert len(digests) == 3 + len(others)
+
+
+def test_threads_share_windows_that_are_kept(tmp_path: Path) -> None:
+    """Up to four trials look at the same kept window, each with its own columns, which are dropped when it ends."""
+    files = opened(tmp_path / "shards", rows_of(queries=30), shard=10**6, memory=10**9)
+    names = [("1", "2"), ("2", "3"), ("1", "4")]
+
+    def work(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        for turn in range(400):
+            with files.window(0) as part:
+                some = names[rng.integers(3)]
+                assert pick_features(part, some).feature_names == some
+                part.memo[seed, turn] = True
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(4)))
+    finally:
+        sys.setswitchinterval(before)
+
+
+class Forgetful(dict[Any, Any]):
+    """What another thread empties at once."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        pass
+
+
+def test_columns_that_are_forgotten_at_once_are_still_given() -> None:
+    rows = rows_of()
+    rows.__dict__["memo"] = Forgetful()
+    assert pick_features(rows, ("1", "3")).feature_names == ("1", "3")
+
+
+def test_little_memory_is_told_to_be_exceeded_with_what_can_be_kept_to(tmp_path: Path) -> None:
+    fr.convert(rows_of(), tmp_path / "shards")
+    with pytest.warns(UserWarning, match=r"memory=10MB will be exceeded: the least .* is 453MB"):
+        fr.open_rows(tmp_path / "shards", "10MB")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fr.open_rows(tmp_path / "shards", "453MB")
+    assert [Memory(10**6 * size).data + PROCESS <= 10**6 * size for size in (453, 480, 2000)] == [True] * 3
 
 
 # Memory

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,15 @@ import pytest
 
 import fliprank as fr
 from fliprank.cli import run
-from fliprank.data.file_rows import FileRows
+from fliprank.cli.options import ModelOptions
+from fliprank.data.file_rows import AT_ONCE, FileRows
+from fliprank.data.ids import Ids
+from fliprank.data.scattered import ScatteredRows
 from fliprank.errors import UsageError
 from fliprank.experiment.cascade_analysis import after_stages
+from fliprank.experiment.cutoffs import check_for_cutoffs
+from fliprank.experiment.task import Queries, Task, fold_tasks
+from fliprank.models.registry import model_names
 from fliprank.optimize.anywhere import score_deviation
 
 
@@ -103,6 +110,78 @@ def test_what_needs_rows_in_memory_says_so(files: tuple[FileRows, FileRows]) -> 
         fit.ranges()
 
 
+IN_OTHER_WAYS = ("cascade", "trees", "auto")
+"""Models that can be made without looking at rows, and are refused, if at all, when they are trained."""
+
+
+@pytest.mark.parametrize("name", model_names())
+def test_a_model_of_any_name_is_trained_on_files_or_refused_at_once(
+    files: tuple[FileRows, FileRows], name: str
+) -> None:
+    """They have few features: a stack would look at them one by one."""
+    taken = name in ("linear", "network")
+    with nullcontext() if taken else pytest.raises(UsageError):
+        fr.train(name, files[0], objective="ranknet", epochs=1, restarts=1)
+    with nullcontext() if taken or name in IN_OTHER_WAYS else pytest.raises(UsageError):
+        ModelOptions(model=name).make(files[0], "linear")  # type: ignore[arg-type]
+
+
+def test_what_a_later_stage_can_not_be_trained_on_is_refused_before_the_first(files: tuple[FileRows, FileRows]) -> None:
+    cascade, told = fr.Cascade([fr.Linear(), fr.Trees(leaves=3)], sizes=[12, 4]), list[str]()
+
+    def progress(name: str) -> Any:
+        told.append(name)
+        return nullcontext()
+
+    for rows in (files, (TRAIN, files[1]), (lambda: [TRAIN], files[1])):
+        with pytest.raises(UsageError, match="trees is fitted to rows in memory only"):
+            fr.telescope(cascade, *rows, progress=progress)
+    assert told == []
+
+
+class Elsewhere(ScatteredRows):
+    """Rows that are neither in memory nor in files, of which nothing but what all such rows have can be asked."""
+
+    def __init__(self, rows: FileRows) -> None:
+        self.rows, self.feature_names, self.digest = rows, rows.feature_names, rows.digest
+        self.row_counts, self.query_counts = rows.row_counts, rows.query_counts
+
+    @property
+    def qids(self) -> Ids:
+        return self.rows.qids
+
+    def each(self, function: Any, *given: Any, own: Any = ()) -> Any:
+        raise AssertionError("nothing is to be read")
+
+    rewritten = each
+
+
+def test_cutoffs_and_folds_of_rows_elsewhere_are_refused_before_training(files: tuple[FileRows, FileRows]) -> None:
+    near = Queries(VALID)
+    for far in (files[0], Elsewhere(files[0])):
+        rows = Queries(far)  # type: ignore[arg-type]
+        for task, which in ((Task(rows), "training"), (Task(near, rows), "validation")):
+            with pytest.raises(UsageError, match=rf"the {which} rows are in files or on a cluster: give --valid"):
+                check_for_cutoffs(task)
+        assert check_for_cutoffs(Task(rows, near)).valid is near
+    with pytest.raises(UsageError, match="rows on a cluster are not parted into folds"):
+        next(fold_tasks(Task(rows), 3))
+    assert [fold.train.rows.queries for fold in fold_tasks(Task(Queries(files[0])), 4)] == [20] * 4  # type: ignore
+
+
+@pytest.mark.parametrize("rows", [(TRAIN, "valid"), ("train", VALID), ("train", "valid")])
+def test_no_more_trials_than_windows_side_by_side(files: tuple[FileRows, FileRows], rows: Any) -> None:
+    both = [files[k] if isinstance(each, str) else each for k, each in enumerate(rows)]
+    threads = set[int]()
+
+    def progress(*told: Any) -> None:
+        threads.add(threading.get_ident())
+
+    how: dict[str, Any] = {"objective": "ranknet", "epochs": 1, "restarts": 12, "l2": 0.1, "jobs": 12}
+    fr.train(fr.Linear(), *both, progress=progress, **how)
+    assert 1 <= len(threads) <= AT_ONCE
+
+
 def test_a_training_on_files_resumes_bit_for_bit(files: tuple[FileRows, FileRows], tmp_path: Path) -> None:
     how: dict[str, Any] = {"objective": "lambdarank@5", "epochs": 6, "restarts": 1, "sweep": False, "seed": 3}
     whole = fr.train(fr.Linear(), *files, **how)
@@ -118,6 +197,19 @@ def test_a_training_on_files_resumes_bit_for_bit(files: tuple[FileRows, FileRows
     again = fr.train(fr.Linear(), *files, checkpoint=tmp_path / "c", resume=True, **how)
     assert again.model.params.values.tolist() == whole.model.params.values.tolist()
     assert repr(again.trail) == repr(whole.trail)
+
+
+def test_a_training_is_resumed_in_other_windows_of_other_files(
+    files: tuple[FileRows, FileRows], tmp_path: Path
+) -> None:
+    """Rows that were drawn, too: what tells them from others is what they hold."""
+    how: dict[str, Any] = {"objective": "ranknet", "restarts": 1, "sweep": False, "sample": "rated", "seed": 3}
+    fr.train(fr.Linear(), *files, checkpoint=tmp_path / "c", epochs=4, **how)
+    fr.convert(TRAIN, tmp_path / "again", shard=3000)
+    train, valid = fr.open_rows(tmp_path / "again", memory=400_000), fr.open_rows(tmp_path / "valid", memory=10**9)
+    assert len(train.windows) != len(files[0].windows)
+    fit = fr.train(fr.Linear(), train, valid, checkpoint=tmp_path / "c", resume=True, epochs=4, **how)
+    assert repr(fit.trail) == repr(fr.train(fr.Linear(), *files, epochs=4, **how).trail)
 
 
 def test_the_commands_take_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,3 +230,15 @@ def test_the_commands_take_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert Path("d.run").read_bytes() == Path("a.run").read_bytes()
     assert run(["evaluate", "shards", "a.run", "-m", "AP", "--quiet"]) == 0
     assert run(["train", "shards", "--model", "trees", "--out", "no", "--quiet"]) == 2
+    cascade = ["--model", "cascade", "--stages", "12,6"]
+    for refused in (
+        ["--model", "stack"],
+        ["--model", "taylor2006-2"],
+        [*cascade, "--stage-model", "linear,trees"],
+        [*cascade, "--choose-cutoffs"],
+        [*cascade, "--choose-cutoffs", "--valid", "valid-shards"],
+        [*cascade, "--choose-cutoffs", "--valid", "valid.txt", "--memory", "1GB"],
+    ):
+        assert run(["train", "shards", *refused, "--out", "no", *common]) == 2
+        assert not list(Path("no").rglob("*.checkpoint"))
+    assert run(["train", "shards", *cascade, "--choose-cutoffs", "--valid", "valid.txt", "--out", "cut", *common]) == 0

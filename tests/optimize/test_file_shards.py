@@ -7,6 +7,7 @@ registered objective, measure and method; also where scores do not fit and are k
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from fliprank.errors import InputError, UsageError
 from fliprank.models import FeatureSubset, Linear, Model, Network
 from fliprank.models.scaler import Scaler
 from fliprank.objectives import RankNet
-from fliprank.optimize.file_shards import FileShards, Spilled
+from fliprank.optimize.file_shards import STEP_PAGES, FileShards, Spilled
 from fliprank.optimize.methods import METHODS, Exact
 from fliprank.optimize.pairs import pairs_of
 from fliprank.optimize.problem import Problem
@@ -46,11 +47,11 @@ def rows_of(seed: int) -> Candidates:
 
 def in_files(rows: Candidates, ends: list[int], budget: int) -> FileRows:
     """The same rows in a file per part, with so little memory that windows hold a few queries, or one."""
-    folder = tempfile.TemporaryDirectory()
-    paths = [Path(folder.name, f"{number}.rows") for number in range(len(ends) - 1)]
-    for path, part in zip(paths, split(rows, ends), strict=True):
-        write_rows(path, part)
-    return FileRows(tuple(map(RowFile, paths)), Memory(budget), folder=folder)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, f"{number}.rows") for number in range(len(ends) - 1)]
+        for path, part in zip(paths, split(rows, ends), strict=True):
+            write_rows(path, part)
+        return FileRows(tuple(map(RowFile, paths)), Memory(budget))  # the maps keep what the folder loses
 
 
 budgets = st.sampled_from([1 << 8, 1 << 12, 1 << 14, 1 << 30])
@@ -164,6 +165,35 @@ def test_a_model_is_prepared_on_files_as_in_memory(seed: int, ends: list[int], b
     assert files.names == whole.names
     np.testing.assert_array_equal(files.mean, whole.mean)
     np.testing.assert_array_equal(files.scale, whole.scale)
+
+
+def test_steps_for_pairs_open_no_window_and_read_none_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step reads its two rows; pages are let go of when many steps have come together, and at last all are."""
+    rows = rows_of(3)
+    files, calls = in_files(rows, [0, 3, QUERIES], 1 << 31), Counter[str]()
+    problem = Problem.of(without_bias(rows), files, "AP", RankNet())
+    pairs, whole = problem.pairs, Problem.of(without_bias(rows), rows, "AP", RankNet()).pairs
+
+    def counted(name: str) -> Any:
+        really = getattr(RowFile, name)
+
+        def call(*given: Any, **how: Any) -> Any:
+            calls[name] += 1
+            return really(*given, **how)
+
+        return call
+
+    for name in ("part", "fetch", "release"):
+        monkeypatch.setattr(RowFile, name, counted(name))
+    order = np.tile(np.random.default_rng(0).permutation(len(pairs)), 20)
+    values = problem.params.free_values
+    assert pairs.descend(values, order, 0.01).tolist() == whole.descend(values, order, 0.01).tolist()
+    assert calls["part"] == calls["fetch"] == 0
+    steps = 1 + np.count_nonzero(np.diff(np.searchsorted(pairs.begin, order, "right")))
+    limit = files.memory.window // STEP_PAGES
+    assert calls["release"] <= len(files.windows) * (steps // limit)
+    assert steps > limit
+    assert calls["release"] > 0
 
 
 def test_with_little_memory_scores_are_on_disk_and_batches_in_memory() -> None:

@@ -32,7 +32,7 @@ together. A CSV has the columns qid, label, perhaps docid, and one per feature.
 def convert(
     rows: Annotated[Path, typer.Argument(help="LETOR or SVMlight text, CSV, TSV or Parquet; plain or .gz.")],
     to: Annotated[str, typer.Option(help="rows (memory-mapped, fastest), or parquet (for other tools, too).")] = "rows",
-    shard: Annotated[str, typer.Option(help="Features per shard, as 128MB.")] = "128MB",
+    shard: Annotated[str, typer.Option(help="Bytes per shard: 4 per feature and 128 per row.")] = "128MB",
     n_features: NFeatures = None,
     out: Annotated[Path, typer.Option(help="The folder to write.")] = Path("shards"),
     force: Annotated[bool, typer.Option("--force", help="Replace a folder that this command wrote before.")] = False,

@@ -227,8 +227,10 @@ class ModelOptions:
     def make(self, rows: Candidates, default: str, **others: Any) -> Model:
         """The model for these rows; `others` are settings that other options give."""
         from fliprank import console
+        from fliprank.experiment.training import check_name
         from fliprank.models.registry import make_model, stack_notes
 
+        check_name(self.model or default, rows)
         if self.model == "stack":
             console.show(*stack_notes(rows))
         given = {"hidden": self.hidden, "stages": self.stages, "stage_model": self.stage_model}

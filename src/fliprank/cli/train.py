@@ -99,8 +99,8 @@ def train(
         raise UsageError("give training rows or --folds, one of them")
     if cv is not None and (folds is not None or source.valid is not None or source.test is not None):
         raise UsageError("--cv parts the training queries itself: no --folds, --valid or --test beside it")
-    if memory is not None and (folds is not None or source.rows is None or choose_cutoffs):
-        raise UsageError("--memory goes with files of rows, without --folds and --choose-cutoffs")
+    if memory is not None and (folds is not None or source.rows is None):
+        raise UsageError("--memory goes with files of rows, without --folds")
     if memory is not None and workers.cluster is not None:
         raise UsageError("--memory is for rows in files here, --cluster for rows on workers: give one of them")
     if choose_cutoffs and what.model != "cascade":
@@ -110,6 +110,7 @@ def train(
     from fliprank import console
     from fliprank.cli.result_tables import training_tables
     from fliprank.defaults import DEFAULT_OBJECTIVE
+    from fliprank.experiment.cutoffs import check_for_cutoffs
     from fliprank.experiment.jobs import train_and_write
     from fliprank.experiment.task import fold_tasks, read_folds, task_of_shards
 
@@ -129,6 +130,8 @@ def train(
             tasks = iter([source.task(folder, read=read)])
         if cv is not None:
             tasks = fold_tasks(next(tasks), cv, how.seed)
+        if choose_cutoffs:
+            tasks = map(check_for_cutoffs, tasks)
         result = train_and_write(
             lambda rows: what.make(rows, "linear" if rows.terms is None else "bm25f"),
             tasks,

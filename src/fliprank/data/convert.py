@@ -32,6 +32,7 @@ from fliprank.data.files import StrPath, atomic_write, check_writable, new_folde
 from fliprank.data.ids import Ids, find_duplicates
 from fliprank.data.parquet import write_parquet
 from fliprank.data.row_blocks import csv_blocks, letor_blocks, parquet_blocks, stands_apart, whole_queries
+from fliprank.data.row_digest import digest_of
 from fliprank.data.row_file import SUFFIX, RowFile, write_rows
 from fliprank.data.scattered import FeatureStatistics, feature_statistics, row_bytes
 from fliprank.errors import InputError, UsageError, WrongTypeError
@@ -145,7 +146,8 @@ def _statistics(paths: list[Path]) -> dict[str, Any] | None:
 
     One shard at a time is open, however many there are.
     """
-    digests, finite, rows = zip(*((file.digest, file.finite, len(file)) for file in map(RowFile, paths)), strict=True)
+    opened = ((digest_of([file]), file.finite, len(file)) for file in map(RowFile, paths))
+    digests, finite, rows = zip(*opened, strict=True)
     if not all(finite):
         return None
 
@@ -163,7 +165,7 @@ def known_statistics(folder: Path, rows: FileRows) -> FeatureStatistics | None:
     try:
         told = json.loads((folder / ABOUT).read_bytes())["statistics"]
         found = FeatureStatistics(*(np.array(told[name], np.float64) for name in ("mean", "deviation")))
-        fits = told["shards"] == [file.digest for file in rows.files] and all(
+        fits = told["shards"] == [digest_of([file]) for file in rows.files] and all(
             each.shape == (len(rows.feature_names),) and np.isfinite(each).all() for each in found
         )
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):

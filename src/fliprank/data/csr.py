@@ -6,7 +6,7 @@ import numpy as np
 
 from fliprank.arrays import Ints
 
-__all__ = ["bounds", "positions", "span_indices"]
+__all__ = ["bounds", "positions", "span_indices", "span_sizes"]
 
 
 def bounds(sizes: Ints) -> Ints:
@@ -24,11 +24,21 @@ def span_indices(limits: Ints, chosen: Ints) -> Ints:
     >>> span_indices(np.array([0, 2, 2, 5]), np.array([2, 0]))
     array([2, 3, 4, 0, 1])
     """
-    sizes = np.diff(limits)[chosen]
+    sizes = span_sizes(limits, chosen)
     ends = np.cumsum(sizes)
     within = np.arange(ends[-1] if len(ends) else 0, dtype=np.int64)
-    indices: Ints = within + np.repeat(limits[:-1][chosen] - (ends - sizes), sizes)
+    indices: Ints = within + np.repeat(limits[chosen] - (ends - sizes), sizes)
     return indices
+
+
+def span_sizes(limits: Ints, chosen: Ints) -> Ints:
+    """The sizes of the chosen groups (numbers from 0), which takes no longer for more groups that are not chosen.
+
+    >>> span_sizes(np.array([0, 2, 2, 5]), np.array([2, 0]))
+    array([3, 2])
+    """
+    sizes: Ints = limits[chosen + 1] - limits[chosen]
+    return sizes
 
 
 def positions(offsets: Ints) -> Ints:

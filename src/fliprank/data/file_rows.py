@@ -6,16 +6,20 @@ stay as long as they fit in their share. What is worked out from labels alone (i
 many windows as fit in another share.
 
     memory = the process itself + windows under way + windows that stay + what is known of labels + scores per row
+
+All rows of a process that were given the same memory draw from the same shares: training and validation rows, and what
+a cascade makes of them.
 """
 
 from __future__ import annotations
 
 import re
+import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
-from hashlib import blake2b
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
@@ -24,12 +28,16 @@ import numpy as np
 
 from fliprank.arrays import Ints
 from fliprank.data.candidates import Candidates, joined
+from fliprank.data.csr import bounds, span_indices, span_sizes
 from fliprank.data.ids import Ids, find_duplicates
+from fliprank.data.row_digest import digest_of
 from fliprank.data.row_file import SUFFIX, RowFile, write_rows
-from fliprank.data.scattered import ScatteredRows
+from fliprank.data.scattered import ROW, ScatteredRows, row_bytes
+from fliprank.data.shares import Grant, Share
+from fliprank.data.store import allow_many_files
 from fliprank.errors import InputError, UsageError
 
-__all__ = ["AT_ONCE", "DEFAULT_MEMORY", "FileRows", "Memory", "parse_memory"]
+__all__ = ["AT_ONCE", "DEFAULT_MEMORY", "FileRows", "Memory", "parse_memory", "shares_of"]
 
 T = TypeVar("T")
 
@@ -43,8 +51,8 @@ MOST_WINDOW = 64 << 20
 AT_ONCE = 4
 """Trials that run side by side at most, each of which looks at a window of its own."""
 
-PER_ROW = 64
-"""Bytes that are kept of a row for what is known of its label."""
+LEAST_DATA = 32 << 20
+"""Bytes for rows that are taken even where the process itself leaves less."""
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
 
@@ -70,8 +78,15 @@ class Memory:
 
     @property
     def data(self) -> int:
-        """What is left for rows beside the process itself."""
-        return max(self.total - PROCESS, self.total // 4)
+        """What is left for rows beside the process itself; if that is too little, a little more."""
+        return max(self.total - PROCESS, min(self.total // 4, LEAST_DATA))
+
+    def warn_if_exceeded(self) -> None:
+        """Say so where the process would take more than this whatever the rows."""
+        if self.total < (least := PROCESS + LEAST_DATA):
+            megabytes = [f"{-(-size // 10**6):,}MB" for size in (self.total, least)]
+            message = f"memory={megabytes[0]} will be exceeded: the least that can be kept to is {megabytes[1]}"
+            warnings.warn(message, UserWarning, stacklevel=5)  # where `open_rows` was called
 
     @property
     def window(self) -> int:
@@ -82,6 +97,20 @@ class Memory:
     def resident(self) -> int:
         """Bytes of features that stay, and the same again of what is known of labels, and of scores."""
         return self.data // 4
+
+
+class Shares(NamedTuple):
+    """What may stay in memory: features, what is known of labels, and scores of rows."""
+
+    features: Share
+    labels: Share
+    scores: Share
+
+
+@cache
+def shares_of(memory: Memory) -> Shares:
+    """The shares of all rows in this process that were given this memory."""
+    return Shares(*(Share(memory.resident) for _ in Shares._fields))
 
 
 class Window(NamedTuple):
@@ -95,39 +124,47 @@ class Window(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class FileRows(ScatteredRows):
-    """Rows in files, with at most `memory` bytes of them in memory. `folder` is removed when nobody needs it."""
+    """Rows in files, with at most `memory` bytes of them in memory; all of their queries, unless `windows` are given.
+
+    What they keep comes back to the shares of `memory` when they are gone.
+    """
 
     files: tuple[RowFile, ...]
     memory: Memory
-    windows: tuple[Window, ...] = ()
-    folder: TemporaryDirectory[str] | None = None
+    windows: tuple[Window, ...] = None  # type: ignore[assignment]
     _kept: dict[int, Candidates] = field(default_factory=dict, init=False)
+    _grants: dict[tuple[str, int], Grant] = field(default_factory=dict, init=False)
     _finite: set[int] = field(default_factory=set, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def __post_init__(self) -> None:
-        if not self.windows:
+        self._whole = self.windows is None
+        if self._whole:
             self.windows = tuple(w for number, file in enumerate(self.files) for w in _cut(number, file, self.memory))
         self.feature_names = self.files[0].feature_names
         self.query_counts = np.array([len(self._numbers(w)) for w in self.windows], np.int64)
         self.row_counts = np.array([self._rows(w) for w in self.windows], np.int64)
-        digest = blake2b(" ".join(file.digest for file in self.files).encode(), digest_size=16)
-        for window in self.windows:
-            if window.chosen is not None:
-                digest.update(np.ascontiguousarray(window.chosen).data)
-        self.digest = digest.hexdigest()
-        width = 4 * len(self.feature_names)
-        whole = np.array([w.chosen is None for w in self.windows])
-        self._stays = (np.cumsum(self.row_counts * width) <= self.memory.resident) & whole
-        self._known = (np.cumsum(self.row_counts * PER_ROW) <= self.memory.resident) & whole
+
+    @cached_property
+    def digest(self) -> str:  # type: ignore[override]
+        """What tells these rows from all others, however files and windows part them."""
+        if self._whole:
+            return digest_of(self.files)
+        first = np.cumsum([0, *(file.queries for file in self.files)])
+        chosen = [self._numbers(window) + first[window.file] for window in self.windows]
+        return digest_of(self.files, np.concatenate([np.empty(0, np.int64), *chosen]))
 
     @classmethod
     def open(cls, paths: Sequence[Path], memory: str | int = DEFAULT_MEMORY) -> FileRows:
         """The rows of these files, which must have the same columns, and each query in one of them."""
         if not paths:
             raise InputError("there are no files of rows")
-        files = tuple(RowFile(path) for path in paths)
+        given = Memory(parse_memory(memory))
+        given.warn_if_exceeded()
+        allow_many_files()
+        files = tuple(map(_mapped, paths))
         check_alike(files)
-        return cls(files, Memory(parse_memory(memory)))
+        return cls(files, given)
 
     def _numbers(self, window: Window) -> Ints:
         return np.arange(window.low, window.high) if window.chosen is None else window.chosen
@@ -136,11 +173,12 @@ class FileRows(ScatteredRows):
         offsets = self.files[window.file].offsets
         if window.chosen is None:
             return int(offsets[window.high] - offsets[window.low])
-        return int((offsets[window.chosen + 1] - offsets[window.chosen]).sum())
+        return int(span_sizes(offsets, window.chosen).sum())
 
     @cached_property
     def qids(self) -> Ids:
-        return Ids.concat([self.files[w.file].qids.take(self._numbers(w)).compact() for w in self.windows])
+        own = [self.files[w.file].qids.take(self._numbers(w)).compact() for w in self.windows]
+        return Ids.concat(own) if own else Ids.of([])
 
     @property
     def has_docids(self) -> bool:
@@ -148,33 +186,68 @@ class FileRows(ScatteredRows):
         return self.files[0].has_docids
 
     @contextmanager
-    def window(self, number: int) -> Iterator[Candidates]:
-        """The rows of a window, for as long as the block lasts."""
-        window = self.windows[number]
-        file, part = self.files[window.file], self._kept.get(number)
+    def window(self, number: int, *, ahead: bool = True) -> Iterator[Candidates]:
+        """The rows of a window, for as long as the block lasts; with `ahead`, the next one is read at the same time."""
+        window, known = self.windows[number], self._holds("labels", number, ROW)
+        part = self._kept.get(number)
         if part is None:
-            part = file.part(window.low, window.high) if window.chosen is None else file.pick(window.chosen)
-            if file.finite or number in self._finite:
+            part = self._opened(window)
+            if number in self._finite:
                 part.memo["features are numbers"] = True
-            if self._known[number]:
-                self._kept[number] = part
-        if number + 1 < len(self.windows):
+            if known:
+                part = self._kept.setdefault(number, part)
+        if ahead and number + 1 < len(self.windows):
             self._fetch(self.windows[number + 1])
         try:
             yield part
         finally:
             if "features are numbers" in part.memo:
                 self._finite.add(number)
-            if self._known[number]:
-                for key in [key for key in part.memo if isinstance(key, tuple) and key[0] == "features"]:
-                    part.memo.pop(key, None)  # a copy of some columns
-            if not self._stays[number]:
-                file.release(int(file.offsets[window.low]), int(file.offsets[window.high]))
+            if known:
+                _drop_copies(part)
+            self.release(number)
+
+    def _opened(self, window: Window) -> Candidates:
+        file = self.files[window.file]
+        part = file.part(window.low, window.high) if window.chosen is None else file.pick(window.chosen)
+        if file.finite:
+            part.memo["features are numbers"] = True
+        return part
+
+    def _holds(self, what: str, number: int, size: int) -> bool:
+        """Whether a window may keep so many bytes per row in memory: as soon as its share has room for it."""
+        key, share = (what, number), getattr(shares_of(self.memory), what)
+        if self.windows[number].chosen is not None:  # copied anew each time
+            return False
+        with self._lock:
+            if key not in self._grants and (grant := share.take(size * int(self.row_counts[number]), self)) is not None:
+                self._grants[key] = grant
+            return key in self._grants
+
+    def release(self, number: int) -> None:
+        """Let go of the pages of a window that was looked at, but for those that stay."""
+        window = self.windows[number]
+        if window.chosen is None:
+            self._holds("features", number, 4 * len(self.feature_names))
+            self.files[window.file].release(window.low, window.high, **self._passing(number))
+
+    def _passing(self, number: int) -> dict[str, bool]:
+        """Which pages of a window do not stay: those of features, those of labels and ids."""
+        return {what: (what, number) not in self._grants for what in ("features", "labels")}
+
+    def let_go(self) -> None:
+        """Keep nothing in memory, for others to keep more; what is looked at again is kept again."""
+        with self._lock:
+            for grant in self._grants.values():
+                grant()
+            self._grants.clear()
+            self._kept.clear()
+        for file in self.files:
+            file.release(0, file.queries)
 
     def _fetch(self, window: Window) -> None:
         if window.chosen is None:
-            file = self.files[window.file]
-            file.fetch(int(file.offsets[window.low]), int(file.offsets[window.high]))
+            self.files[window.file].fetch(window.low, window.high)
 
     def each(self, function: Callable[..., T], *given: Any, own: Sequence[Any] = ()) -> Iterator[T]:
         for number, *mine in zip(range(len(self.windows)), *own, strict=True):
@@ -186,73 +259,133 @@ class FileRows(ScatteredRows):
     def _first_query(self) -> Ints:
         return np.cumsum([0, *self.query_counts])
 
-    def _owned(self, queries: Ints) -> Iterator[tuple[Window, Ints]]:
+    def _owned(self, queries: Ints) -> Iterator[tuple[int, Ints]]:
         """Each window that has some of these queries (numbers that rise), and their numbers within its file."""
-        cuts = np.searchsorted(queries, self._first_query)
-        for number, window in enumerate(self.windows):
-            if cuts[number] < cuts[number + 1]:
-                own = queries[cuts[number] : cuts[number + 1]] - self._first_query[number]
-                yield window, (own + window.low if window.chosen is None else window.chosen[own])
+        owners = np.searchsorted(self._first_query, queries, "right") - 1
+        begins = np.flatnonzero(np.diff(owners, prepend=-1))
+        for number, some in zip(owners[begins].tolist(), np.split(queries, begins[1:]), strict=False):
+            window, own = self.windows[number], some - self._first_query[number]
+            yield number, (own + window.low if window.chosen is None else window.chosen[own])
 
     def select(self, queries: Ints) -> FileRows:
         """Some queries (numbers that rise), which stay in the files."""
-        chosen = [window._replace(chosen=own) for window, own in self._owned(queries)]
-        return FileRows(self.files, self.memory, tuple(chosen), self.folder)
+        chosen = [self.windows[number]._replace(chosen=own) for number, own in self._owned(queries)]
+        return FileRows(self.files, self.memory, tuple(chosen))
 
     def row_numbers(self, queries: Ints) -> Ints:
         """The numbers of the rows of these queries among all rows."""
-        sizes = np.concatenate([self._sizes(window) for window in self.windows])
-        ends = np.cumsum(sizes)
-        return np.concatenate([np.empty(0, np.int64), *(np.arange(ends[q] - sizes[q], ends[q]) for q in queries)])
+        return span_indices(self._row_bounds, queries)
+
+    @cached_property
+    def _row_bounds(self) -> Ints:
+        return bounds(np.concatenate([np.empty(0, np.int64), *map(self._sizes, self.windows)]))
 
     def rows_of(self, queries: Ints) -> int:
         """How many rows these queries have."""
-        return sum(self._rows(window._replace(chosen=own)) for window, own in self._owned(queries))
+        return sum(self._rows(self.windows[number]._replace(chosen=own)) for number, own in self._owned(queries))
 
     def _sizes(self, window: Window) -> Ints:
-        offsets, numbers = self.files[window.file].offsets, self._numbers(window)
-        sizes: Ints = offsets[numbers + 1] - offsets[numbers]
-        return sizes
+        return span_sizes(self.files[window.file].offsets, self._numbers(window))
 
     def gather(self, queries: Ints) -> Candidates:
         """Some queries (numbers that rise) in memory."""
+        if not len(queries):
+            return self.files[0].pick(queries)
         owned = list(self._owned(queries))
-        rows = joined(*(self.files[window.file].pick(own) for window, own in owned))
-        if all(self.files[window.file].finite for window, _ in owned):
+        rows = joined(*(self._picked(*each) for each in owned))
+        if all(self.files[self.windows[number].file].finite for number, _ in owned):
             rows.memo["features are numbers"] = True
         return rows
 
+    def _picked(self, number: int, own: Ints) -> Candidates:
+        """Some queries of a window, copied; pages that do not stay are let go of."""
+        return self.files[self.windows[number].file].pick(own, **self._passing(number))
+
     def without_features(self) -> Candidates:
         """All rows with labels and ids, in memory."""
-        return joined(*self.each(_bare))
+        return joined(*self.each(_bare)) if self.windows else _bare(self.gather(np.arange(0)))
 
     def rewritten(self, function: Callable[..., Candidates], *given: Any, own: Sequence[Any] = ()) -> FileRows:
-        """What a function makes of each window, in files of their own, which are removed with the result."""
-        folder = TemporaryDirectory(prefix="fliprank-rows-")
-        paths = list[Path]()
-        try:
-            for number, part in enumerate(self.each(function, *given, own=own)):
-                paths.append(Path(folder.name, f"{number:06d}{SUFFIX}"))
-                write_rows(paths[-1], part)
-        except OSError as error:
-            folder.cleanup()
-            message = f"rows in between can't be written: {error.strerror or error}"
-            raise InputError(message, path=folder.name, hint="set TMPDIR to a folder with more room") from error
-        except BaseException:
-            folder.cleanup()
-            raise
-        return FileRows(tuple(map(RowFile, paths)), self.memory, folder=folder)
+        """What a function makes of each window, in files that go with the result. These rows keep nothing then."""
+        if not self.windows:
+            return self
+        with TemporaryDirectory(prefix="fliprank-rows-") as folder:
+            made = _Made(Path(folder), self.memory)
+            try:
+                for number, *mine in zip(range(len(self.windows)), *own, strict=True):
+                    with self.window(number) as part:
+                        made.add(function(part, *given, *mine))
+                made.write_held()
+            except OSError as error:
+                message = f"rows in between can't be written: {error.strerror or error}"
+                raise InputError(message, path=folder, hint="set TMPDIR to a folder with more room") from error
+        self.let_go()
+        return FileRows(tuple(made.files), self.memory)
+
+
+class _Made:
+    """Files that parts are written to. They are opened and lose their names at once, so that a crash leaves none.
+
+    Small parts are held until they fill a window together: a file takes a file descriptor, and a window some time.
+    """
+
+    def __init__(self, folder: Path, memory: Memory) -> None:
+        self.folder, self.most = folder, memory.window
+        self.files, self.held, self.size = list[RowFile](), list[Candidates](), 0
+
+    def add(self, part: Candidates) -> None:
+        """Write a part, or hold a copy of it."""
+        size = len(part) * row_bytes(len(part.feature_names))
+        if self.size + size > self.most or 2 * size > self.most:
+            self.write_held()
+        if 2 * size > self.most:
+            self._write(part)
+        else:
+            self.held.append(_copied(part))
+            self.size += size
+
+    def write_held(self) -> None:
+        """Write what is held."""
+        if self.held:
+            self._write(joined(*self.held))
+            self.held, self.size = [], 0
+
+    def _write(self, part: Candidates) -> None:
+        path = self.folder / f"{len(self.files):06d}{SUFFIX}"
+        write_rows(path, part)
+        self.files.append(_mapped(path))
+        path.unlink()
+
+
+def _mapped(path: Path) -> RowFile:
+    """The opened file, without the pages that were read to check it."""
+    file = RowFile(path)
+    file.release(0, file.queries)
+    return file
+
+
+def _copied(part: Candidates) -> Candidates:
+    """The same rows, of which nothing is a view of a file."""
+    features = None if part.features is None else part.features.copy()
+    docids = None if part.docids is None else part.docids.compact()
+    labels, missed, qids = part.labels.copy(), part.missed_labels.copy(), part.qids.compact()
+    return replace(part, labels=labels, missed_labels=missed, qids=qids, docids=docids, features=features)
 
 
 def _bare(part: Candidates) -> Candidates:
-    docids = None if part.docids is None else part.docids.compact()
-    missed = part.missed_offsets, part.missed_labels.copy()
-    return Candidates(part.offsets, part.labels.copy(), part.qids.compact(), docids, None, (), None, *missed)
+    return _copied(replace(part, features=None, feature_names=()))
+
+
+def _drop_copies(part: Candidates) -> None:
+    """Forget copies of some columns, which a model of these made; another thread may be making one."""
+    for key in list(part.memo):
+        if isinstance(key, tuple) and key[0] == "features":
+            part.memo.pop(key, None)
 
 
 def _cut(number: int, file: RowFile, memory: Memory) -> Iterator[Window]:
     """The windows of a file: as many queries as a window holds, at least one."""
-    most = max(1, memory.window // max(4 * len(file.feature_names), 1))
+    most = max(1, memory.window // row_bytes(len(file.feature_names)))
     low = 0
     while low < file.queries:
         high = int(np.searchsorted(file.offsets, file.offsets[low] + most, "right")) - 1

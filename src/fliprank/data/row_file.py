@@ -23,22 +23,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fliprank.arrays import Ints
+from fliprank.arrays import Bytes, Int32s, Ints
 from fliprank.data.candidates import Candidates
-from fliprank.data.csr import bounds, span_indices
+from fliprank.data.csr import bounds, span_indices, span_sizes
 from fliprank.data.files import StrPath
 from fliprank.data.ids import Ids
 from fliprank.data.store import KINDS, map_arrays, write_arrays
 from fliprank.errors import InputError
 
-__all__ = ["SUFFIX", "RowFile", "write_rows"]
+__all__ = ["AROUND", "SUFFIX", "RowFile", "write_rows"]
 
 SUFFIX = ".rows"
 FORMAT = "rows 1"
 OWN_KINDS = KINDS | {"missed_offsets": "i8 1", "missed_labels": "f8 1"}
 """Of the arrays of a file of rows: dtype and number of dimensions."""
 
-PAGE = mmap.ALLOCATIONGRANULARITY
+AROUND = 1 << 21
+"""Bytes, at most, that come into memory with any one of them: the system maps pages around what is read, too."""
 
 
 def write_rows(path: StrPath, rows: Candidates, *, durable: bool = False) -> None:
@@ -70,7 +71,8 @@ class RowFile:
         if any(f"{array.dtype.str[1:]} {array.ndim}" != OWN_KINDS.get(name) for name, array in arrays.items()):
             raise InputError("no file of rows: these are not the arrays of candidates", path=self.path)
         try:
-            self.arrays, self.digest, self.finite = arrays, str(found.get("sum")), bool(header.get("finite"))
+            self.arrays, self.finite = arrays, bool(header.get("finite"))
+            self.sums = {name: (int(found["arrays"][name][3]), array.nbytes) for name, array in arrays.items()}
             self.offsets, self.labels, self.features = arrays["offsets"], arrays["labels"], arrays.get("features")
             self.qids = self._query_ids()
             names = header.get("feature_names")
@@ -125,16 +127,15 @@ class RowFile:
         first, last = int(self.offsets[low]), int(self.offsets[high])
         docids = missed = missed_labels = None
         if self.has_docids:
-            begin, end = (int(self._docid_begin[q]) for q in (low, high))
             length = self.arrays["docid_length"][first:last]
-            docids = Ids(self.arrays["docid"][begin:end], np.cumsum(length, dtype=np.int64) - length, length)
+            docids = _consecutive(self.arrays["docid"], int(self._docid_begin[low]), length)
         if (offsets := self.arrays.get("missed_offsets")) is not None:
             missed = offsets[low : high + 1] - offsets[low]
             missed_labels = self.arrays["missed_labels"][offsets[low] : offsets[high]]
         return Candidates(
             self.offsets[low : high + 1] - first,
             self.labels[first:last],
-            Ids(self.qids.buffer, self.qids.start[low:high], self.qids.length[low:high]),
+            _consecutive(self.qids.buffer, int(self.qids.start[low]) if low < high else 0, self.qids.length[low:high]),
             docids,
             None if self.features is None else self.features[first:last],
             self.feature_names,
@@ -143,46 +144,63 @@ class RowFile:
             missed_labels,  # type: ignore[arg-type]
         )
 
-    def pick(self, queries: Ints) -> Candidates:
-        """Some queries (numbers that rise), copied: one after the other, so that the pages of each can be let go of."""
-        rows, offsets = span_indices(self.offsets, queries), bounds(np.diff(self.offsets)[queries])
+    def pick(self, queries: Ints, *, features: bool = True, labels: bool = True) -> Candidates:
+        """Some queries (numbers that rise), copied one after the other; pages are let go of as by `release`."""
+        rows, offsets = span_indices(self.offsets, queries), bounds(span_sizes(self.offsets, queries))
         docids = matrix = missed = missed_labels = None
         if self.has_docids:
             length = self.arrays["docid_length"][rows]
             ends = np.concatenate([[0], np.cumsum(length, dtype=np.int64)])
-            shift = self._docid_begin[:-1][queries] - ends[offsets[:-1]]
-            docids = Ids(self.arrays["docid"], ends[:-1] + np.repeat(shift, np.diff(offsets)), length)
+            shift = self._docid_begin[queries] - ends[offsets[:-1]]
+            docids = Ids(self.arrays["docid"], ends[:-1] + np.repeat(shift, np.diff(offsets)), length).compact()
         if self.features is not None:
             matrix = np.empty((len(rows), self.features.shape[1]), np.float32)
             for q, end in zip(queries.tolist(), offsets[1:].tolist(), strict=True):
                 first, last = int(self.offsets[q]), int(self.offsets[q + 1])
                 matrix[end - (last - first) : end] = self.features[first:last]
-                self.release(first, last)
+                self.release(q, q + 1, features=features, labels=False)
         if (all_missed := self.arrays.get("missed_offsets")) is not None:
-            missed = bounds(np.diff(all_missed)[queries])
+            missed = bounds(span_sizes(all_missed, queries))
             missed_labels = self.arrays["missed_labels"][span_indices(all_missed, queries)]
-        own = (self.labels[rows], self.qids.take(queries), docids, matrix, self.feature_names, None)
+        own = (self.labels[rows], self.qids.take(queries).compact(), docids, matrix, self.feature_names, None)
+        if len(queries):
+            self.release(int(queries[0]), int(queries[-1]) + 1, features=False, labels=labels)
         return Candidates(offsets, *own, missed, missed_labels)  # type: ignore[arg-type]
 
-    def release(self, first: int, last: int) -> None:
-        """Let go of the pages of these rows' features: they are read from the file again when they are asked for."""
-        self._advise("MADV_DONTNEED", first, last)
+    def release(self, low: int, high: int, *, features: bool = True, labels: bool = True) -> None:
+        """Let go of the pages of these queries' features, labels and ids: they are read again when asked for."""
+        first, last = int(self.offsets[low]), int(self.offsets[high])
+        if features:
+            self._advise("MADV_DONTNEED", self.features, first, last)
+        if labels:
+            self._advise("MADV_DONTNEED", self.labels, first, last)
+            if self.has_docids:
+                self._advise("MADV_DONTNEED", self.arrays["docid_length"], first, last)
+                begin, end = int(self._docid_begin[low]), int(self._docid_begin[high])
+                self._advise("MADV_DONTNEED", self.arrays["docid"], begin, end)
 
-    def fetch(self, first: int, last: int) -> None:
-        """Have the system read the pages of these rows' features ahead."""
-        self._advise("MADV_WILLNEED", first, last)
+    def fetch(self, low: int, high: int) -> None:
+        """Have the system read the pages of these queries' features ahead."""
+        self._advise("MADV_WILLNEED", self.features, int(self.offsets[low]), int(self.offsets[high]))
 
-    def _advise(self, what: str, first: int, last: int) -> None:
+    def _advise(self, what: str, array: NDArray[Any] | None, first: int, last: int) -> None:
+        """Tell the system what becomes of the pages of some entries of an array of the file."""
         advice = getattr(mmap, what, None)
-        if advice is None or self.features is None or last <= first:
+        if advice is None or array is None or last <= first:
             return
-        begin = self.features.ctypes.data - np.frombuffer(self.map, np.uint8, 1).ctypes.data
-        width = self.features.strides[0]
-        start = (begin + first * width) // PAGE * PAGE
+        begin, end = (array.ctypes.data + row * array.strides[0] for row in (first, last))
+        base = np.frombuffer(self.map, np.uint8, 1).ctypes.data
+        start, stop = max(begin // AROUND * AROUND, base), min(-(-end // AROUND) * AROUND, base + len(self.map))
         with suppress(OSError, ValueError):  # advice only
-            self.map.madvise(advice, start, min(begin + last * width, len(self.map)) - start)
+            self.map.madvise(advice, start - base, stop - start)
 
 
 def _rise(offsets: Ints, last: int) -> bool:
     """Whether offsets rise from 0 to `last`; they are compared, since differences of any integers can overflow."""
     return len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == last and bool((offsets[1:] >= offsets[:-1]).all())
+
+
+def _consecutive(buffer: Bytes, begin: int, length: Int32s) -> Ids:
+    """Ids that stand one after the other from `begin` on, without the rest of the buffer."""
+    ends = np.cumsum(length, dtype=np.int64)
+    return Ids(buffer[begin : begin + int(ends[-1]) if len(ends) else begin], ends - length, length)

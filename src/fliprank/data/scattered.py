@@ -21,6 +21,7 @@ from fliprank.data.ids import Ids
 from fliprank.errors import InputError, printable
 
 __all__ = [
+    "ROW",
     "FeatureStatistics",
     "PickedFeatures",
     "ScatteredRows",
@@ -44,7 +45,7 @@ BLOCK_VALUES = 1 << 23
 has `BLOCK` rows."""
 
 ROW = 128
-"""Bytes that a row takes beside its features: label, ids, and what is worked out from them."""
+"""Bytes that a row takes beside its features: label, judgement, gains of some measures, ids."""
 
 
 def row_bytes(features: int) -> int:

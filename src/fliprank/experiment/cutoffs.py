@@ -41,7 +41,7 @@ from fliprank.models.nested_rows import rank_scores, top_rows
 from fliprank.optimize.fit import Fit, fingerprint
 from fliprank.text.index import Index, Searchable
 
-__all__ = ["Choice", "CutoffOptions", "Cutoffs", "choose_cutoffs", "refit_with_cutoffs"]
+__all__ = ["Choice", "CutoffOptions", "Cutoffs", "check_for_cutoffs", "choose_cutoffs", "refit_with_cutoffs"]
 
 GRID = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 5000)
 MOST = 3000
@@ -258,6 +258,17 @@ class CutoffOptions:
 
 Refit = Callable[[Cascade, Sequence[int], Path], Fit]
 """Trains a cascade whose stages have these numbers in the first one, with checkpoints in a folder."""
+
+
+def check_for_cutoffs(task: Task) -> Task:
+    """The task, after the check that the rows that cut-offs would be chosen on are in memory."""
+    chosen_on = "training" if task.valid is None else "validation"
+    if not isinstance((task.valid or task.train).rows, Candidates):
+        raise UsageError(
+            f"cut-offs are chosen on rows in memory, and the {chosen_on} rows are in files or on a cluster: give "
+            "--valid a file that is no shard, without --memory, or leave out --choose-cutoffs"
+        )
+    return task
 
 
 def refit_with_cutoffs(

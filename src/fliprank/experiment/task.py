@@ -22,7 +22,7 @@ from fliprank.data.query_doc_table import first_unfit
 from fliprank.data.readers import read_candidates, read_or_open
 from fliprank.data.store import content_digest
 from fliprank.data.trec import Qrels, Run, read_qrels
-from fliprank.errors import InputError
+from fliprank.errors import InputError, UsageError
 from fliprank.experiment.splits import fold_queries
 from fliprank.measures import Measure
 from fliprank.models import BM25F, Model
@@ -147,6 +147,8 @@ def fold_tasks(task: Task, folds: int = 5, seed: int = 0) -> Iterator[Task]:
     In each fold one part is for testing, another for validation, the others for training, as LETOR has it; of two folds
     none is for validation.
     """
+    if not hasattr(task.train.rows, "select"):
+        raise UsageError("rows on a cluster are not parted into folds: give training and validation rows of your own")
     shares = (max(1, folds - 2), min(1, folds - 2), 1)
     for number, parts in enumerate(fold_queries(task.train.rows.queries, shares, folds, seed), 1):
         train, valid, test = (_some(task.train, queries) for queries in parts)

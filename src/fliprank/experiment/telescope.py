@@ -32,7 +32,7 @@ from fliprank.data.scattered import ScatteredRows
 from fliprank.data.subsample import subsample, subsample_by_spec, subsample_parts
 from fliprank.defaults import DEFAULT_MEASURE
 from fliprank.errors import InputError, UsageError
-from fliprank.experiment.training import train
+from fliprank.experiment.training import check_in_memory, train
 from fliprank.experiment.trials import Progress
 from fliprank.measures import Measure, parse_measure
 from fliprank.models import Model
@@ -99,6 +99,9 @@ def telescope(
     given = options_by_stage(cascade, options, {"sample": sample, **common})
     chosen, held = parse_measure(measure), valid
     rows, parts = (None, _InBlocks(train)) if callable(train) else (train, None)
+    for stage, own in zip(cascade.stages, given, strict=True):
+        if own is not None:
+            check_in_memory(stage, rows, held)
     if held is not None and valid_sample is not None:
         drawing = np.random.default_rng([seed, 1])
         few = subsample(held, drawing, valid_sample) if isinstance(held, Candidates) else None

@@ -49,11 +49,16 @@ from fliprank.optimize.fit import INTERRUPTED, Epoch, Fit, Tried, fingerprint
 from fliprank.optimize.methods import Exact, Method, make_method
 from fliprank.parallel import run_parallel
 
-__all__ = ["averaged", "prepared", "train"]
+__all__ = ["averaged", "check_in_memory", "check_name", "prepared", "train"]
 
 NOISES = (0.1, 0.3, 1.0)
 """The sigmas of a soft measure that are tried where none is given."""
 
+
+OF_TEXT = ("stack", "taylor2006-2", "taylor2006-9", "taylor2006-375")
+"""Names of models of text and columns, which look at the rows before they are made."""
+
+PLACES = "rows in files or on a cluster"
 
 PATIENCE = 20
 """Epochs without a better one that end a run; trees have a patience of their own."""
@@ -102,8 +107,9 @@ def train(
     written, and `resume=True` goes on from there: the same run, bit for bit.
     """
     if isinstance(model, str):
+        check_name(model, train)
         model = make_model(model, train)  # type: ignore[arg-type]
-    _check_in_parts(model, train)
+    check_in_memory(model, train, valid)
     chosen = parse_measure(measure)
     _check(train, valid)
     rng = np.random.default_rng(seed)
@@ -112,8 +118,7 @@ def train(
     rows = subsample_by_spec(train, sample, rng)
     if isinstance(model, Blend | Trees):
         assert isinstance(rows, Candidates)
-        if isinstance(valid, ScatteredRows):
-            raise UsageError(f"{model.kind} is fitted to rows in memory only: read the validation rows, too")
+        assert not isinstance(valid, ScatteredRows)
         _refuse(model, method=method != "auto", parameters=parameters not in (None, ParameterSettings()), polish=polish)
         common: dict[str, Any] = {"restarts": restarts, "sweep": sweep, "average": average, "patience": patience}
         common |= {"seed": seed, "jobs": jobs, "checkpoint": checkpoint, "resume": resume, "progress": progress}
@@ -161,13 +166,26 @@ def train(
     )
 
 
-def _check_in_parts(model: Model, rows: AnyRows) -> None:
-    """Raise an error that says why, where a model can't be fitted to rows that are not in one memory."""
-    if isinstance(rows, Candidates) or (model.ready and not isinstance(model, Blend | Trees)):
-        return
-    if isinstance(model, Blend | Trees) or not model.prepared_in_parts:
+def check_name(model: str, rows: AnyRows) -> None:
+    """Raise an error that says why, where no model of this name can be made for rows that are not in one memory."""
+    if model in OF_TEXT and isinstance(rows, ScatteredRows):
         raise UsageError(
-            f"{model.kind} is fitted to rows in memory only; linear, network and cascades of these take rows in files"
+            f"{model} is fitted to rows in memory only: it reads term statistics, which {PLACES} do not have; "
+            "take linear or network, or read a file of term statistics without --memory and --cluster"
+        )
+
+
+def check_in_memory(model: Model, train: AnyRows | None, valid: AnyRows | None) -> None:
+    """Raise an error that says why, where a model can't be fitted to rows that are not in one memory."""
+    whole = isinstance(model, Blend | Trees)
+    if isinstance(train, ScatteredRows) and (whole or not (model.ready or model.prepared_in_parts)):
+        raise UsageError(
+            f"{model.kind} is fitted to rows in memory only; linear, network and cascades of these take {PLACES}"
+        )
+    if whole and isinstance(valid, ScatteredRows):
+        raise UsageError(
+            f"{model.kind} is fitted to rows in memory only, and the validation rows are {PLACES}: "
+            "give them as a file that is no shard, without --memory"
         )
 
 
@@ -273,7 +291,7 @@ def _run_all(
     away = ELSEWHERE.get()
     if away is not None and isinstance(rows, Candidates) and not isinstance(valid, ScatteredRows):
         return away.run_trials(every, rows, valid, measure), True
-    if isinstance(rows, ScatteredRows):  # each trial looks at a window of its own
+    if isinstance(rows, ScatteredRows) or isinstance(valid, ScatteredRows):  # each looks at a window of its own
         jobs = min(jobs or os.cpu_count() or 1, AT_ONCE)
     fits = run_parallel([partial(task, each) for each in every], jobs, enough=enough)
     return fits, not enough.is_set()

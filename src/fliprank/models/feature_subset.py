@@ -115,12 +115,13 @@ def pick_features(candidates: Candidates, names: tuple[str, ...]) -> Candidates:
     if names == candidates.feature_names:
         return candidates
     key = ("features", names)
-    if key not in candidates.memo:
+    picked: Candidates | None = candidates.memo.get(key)
+    if picked is None:
         places = feature_places(candidates, names)
         assert candidates.features is not None
         columns = candidates.features[:, places]
-        candidates.memo[key] = replace(candidates, features=columns, feature_names=names)
-    picked: Candidates = candidates.memo[key]
+        picked = replace(candidates, features=columns, feature_names=names)
+        candidates.memo[key] = picked  # rows in files forget it when their window ends, perhaps in another thread
     return picked
 
 

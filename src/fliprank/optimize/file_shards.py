@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import tempfile
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,7 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fliprank.arrays import Ints
-from fliprank.data.file_rows import FileRows
+from fliprank.data.candidates import Candidates
+from fliprank.data.file_rows import FileRows, shares_of
+from fliprank.data.row_file import AROUND
+from fliprank.data.scattered import row_bytes
+from fliprank.data.shares import Share
 from fliprank.errors import InputError
 from fliprank.objectives.base import Objective
 from fliprank.optimize.shard import Shard
@@ -26,6 +31,9 @@ from fliprank.optimize.shards import Kept, MemoryShards, Shards, shards_of
 __all__ = ["FileShards"]
 
 T = TypeVar("T")
+
+STEP_PAGES = 2 * AROUND
+"""Bytes, at most, that come into memory when a step reads the two rows of a pair."""
 
 
 class Spilled(NamedTuple):
@@ -70,38 +78,15 @@ class Scratch:
             self.file.readinto(out.reshape(-1).view(np.uint8).data)
 
 
-class Room:
-    """Bytes that kept arrays may take; counted down while they live."""
-
-    def __init__(self, size: int) -> None:
-        self.left, self.lock = size, threading.Lock()
-
-    def take(self, array: NDArray[Any]) -> bool:
-        """Whether there was room for an array, which is counted until it is gone."""
-        with self.lock:
-            if array.nbytes > self.left:
-                return False
-            self.left -= array.nbytes
-        weakref.finalize(array, self._give_back, array.nbytes)
-        return True
-
-    def _give_back(self, size: int) -> None:
-        with self.lock:
-            self.left += size
-
-
-ROOMS: weakref.WeakKeyDictionary[FileRows, Room] = weakref.WeakKeyDictionary()
-"""All problems on the same rows share one room."""
-
-
 class FileShards(Shards):
     """One shard per window. Nothing of it stays in memory but what `FileRows` keeps."""
 
-    def __init__(self, rows: FileRows, objective: Objective | None, room: Room | None = None) -> None:
+    def __init__(self, rows: FileRows, objective: Objective | None) -> None:
         self.source, self.objective = rows, objective
         self.query_counts, self.row_counts = rows.query_counts, rows.row_counts
-        self.room = room or ROOMS.setdefault(rows, Room(rows.memory.resident))
+        self.room = shares_of(rows.memory).scores
         self._objectives = self._own_objectives()
+        self._steps, self._stepped = 0, set[int]()
 
     def _own_objectives(self) -> list[Objective | None]:
         """The objective of each window: another one only where something is given by row."""
@@ -137,9 +122,10 @@ class FileShards(Shards):
         """In memory where a window would hold them, such as the batches of Adam; else in windows again."""
         if len(queries) == self.queries:
             return self
-        if 4 * len(self.source.feature_names) * self.source.rows_of(queries) <= self.source.memory.window:
+        size = row_bytes(len(self.source.feature_names)) * self.source.rows_of(queries)
+        if 2 * size <= self.source.memory.window:  # the rows of each file, and all of them joined
             return self._in_memory(queries)
-        return FileShards(self.source.select(queries), self._taken(queries), self.room)
+        return FileShards(self.source.select(queries), self._taken(queries))
 
     def single(self, query: int) -> Shards:
         return self._in_memory(np.array([query]))
@@ -156,35 +142,59 @@ class FileShards(Shards):
         return _OneWindow(self, shard)
 
     def with_objective(self, objective: Objective) -> Shards:
-        return FileShards(self.source, objective, self.room)
+        return FileShards(self.source, objective)
+
+    def stepped(self, number: int) -> None:
+        """Note that a step has read a few rows of a window; after many such steps, their pages are let go of."""
+        self._steps += 1
+        self._stepped.add(number)
+        if self._steps * STEP_PAGES >= self.source.memory.window:
+            for each in self._stepped:
+                self.source.release(each)
+            self._steps, self._stepped = 0, set()
 
 
 class _OneWindow(FileShards):
-    """One of the windows, asked as all of them are."""
+    """One of the windows, asked as all of them are; it is opened only if a question looks at its rows."""
 
     def __init__(self, whole: FileShards, number: int) -> None:
         self.source, self.objective, self.room = whole.source, whole.objective, whole.room
-        self.number, self._objectives = number, whole._objectives
+        self.whole, self.number, self._objectives = whole, number, whole._objectives
         own = slice(number, number + 1)
         self.query_counts, self.row_counts = whole.query_counts[own], whole.row_counts[own]
 
     def _ask(self, question: Callable[..., T], given: Sequence[Any], kept: Sequence[Kept]) -> Iterator[T]:
-        with self.source.window(self.number) as part:
-            shard = Shard(part, self._objectives[self.number], most_slopes=0)
+        with ExitStack() as opened:
+            shard = _ShardToOpen(self.source, self.number, opened, self._objectives[self.number])
             found = question(shard, *given, *(_back(column[0]) for column in kept))
+        self.whole.stepped(self.number)
         yield found
+
+
+class _ShardToOpen(Shard):
+    """A shard that opens its window when its rows are asked for, until `opened` is closed."""
+
+    def __init__(self, source: FileRows, number: int, opened: ExitStack, objective: Objective | None) -> None:
+        self.objective, self.most_slopes, self.slopes = objective, 0, {}
+        self._opened, self._window = opened, source.window(number, ahead=False)
+
+    @cached_property
+    def rows(self) -> Candidates:  # type: ignore[override]
+        """The rows of the window."""
+        return self._opened.enter_context(self._window)
 
 
 class _Shelf:
     """Where the answers to one question are kept: in memory while there is room, then in one scratch file."""
 
-    def __init__(self, room: Room) -> None:
-        self.room, self.scratch = room, None if room.left else Scratch()
+    def __init__(self, room: Share) -> None:
+        self.room = room
+        self.scratch: Scratch | None = None
 
     def put(self, found: Any) -> Any:
         if isinstance(found, tuple) and hasattr(found, "_fields"):
             return type(found)(*(self.put(each) for each in found))
-        if not isinstance(found, np.ndarray) or self.room.take(found):
+        if not isinstance(found, np.ndarray) or self.room.take(found.nbytes, found) is not None:
             return found
         self.scratch = self.scratch or Scratch()
         return self.scratch.write(found)
