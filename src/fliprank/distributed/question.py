@@ -121,24 +121,31 @@ class Question:
 
     def _send_missing(self, group: Group, missing: Sequence[str]) -> None:
         """Send what a worker misses along with the question again; to who works on several tasks, once for all."""
-        group.missed.update(missing)
-        if max(group.missed.values()) > MOST_TRIES:
-            raise ClusterError(f"worker {group.worker} misses {missing[:3]} again and again")
         if not self.apart:
             group.sent = self._defined(missing)
+            self._count_sent(group, missing)
             self._send(group)
             return
         on_the_way = self.parcels.setdefault(group.worker, set())
-        wanted = [name for name in missing if name not in on_the_way or group.missed[name] > 1]
+        wanted = [name for name in missing if name not in on_the_way or group.missed[name]]
         waiting = next((groups for parcel, groups in self.parked.values() if parcel.worker == group.worker), None)
         if wanted:
             parcel = Group([], group.worker, self._defined(wanted))
+            group.sent = parcel.sent
+            self._count_sent(group, wanted)
             on_the_way.update(parcel.sent)
             self.parked[self.cluster.send("echo", parcel, pack([]))] = (parcel, [group])
         elif waiting is not None:
             waiting.append(group)
-        else:  # it has arrived meanwhile
+        else:  # it has arrived meanwhile; if it is gone again, it is sent again
+            group.missed.update(missing)
             self._send(group)
+
+    def _count_sent(self, group: Group, missing: Sequence[str]) -> None:
+        """Note what is sent since it was missed; raise where that happens again and again."""
+        group.missed.update(name for name in missing if name in group.sent)
+        if max(group.missed.values()) > MOST_TRIES:
+            raise ClusterError(f"worker {group.worker} misses {missing[:3]} again and again")
 
     def _defined(self, names: Sequence[str]) -> dict[str, bytes]:
         found, size = dict[str, bytes](), 0
