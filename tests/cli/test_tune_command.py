@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -345,7 +346,11 @@ def test_ctrl_c_is_told_and_the_index_is_kept(tmp_path: Path) -> None:
     out = tmp_path / "out"
     given = ["--docs", collection(), "--queries", collection(), "--qrels", collection() / "qrels" / "train.tsv"]
     command = [sys.executable, "-m", "fliprank", "tune", *map(str, given), "--out", str(out)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    heard = partial(
+        signal.signal, signal.SIGINT, signal.SIG_DFL
+    )  # also where a shell in the background would shield it
+    with subprocess.Popen(command, text=True, preexec_fn=heard, **pipes) as process:
         while not list(out.glob("documents-*.index")) and process.poll() is None:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)

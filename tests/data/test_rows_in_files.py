@@ -27,7 +27,8 @@ from hypothesis import strategies as st
 
 import fliprank as fr
 from fliprank.data.convert import ABOUT
-from fliprank.data.file_rows import PROCESS, FileRows, Memory, _copied, parse_memory, shares_of
+from fliprank.data.file_rows import FileRows, _copied
+from fliprank.data.memory import PROCESS, Memory, parse_memory, shares_of
 from fliprank.data.row_blocks import csv_blocks, letor_blocks, parquet_blocks, whole_queries
 from fliprank.data.row_digest import sum_of_both
 from fliprank.data.row_file import RowFile, write_rows

@@ -14,8 +14,9 @@ import pytest
 import fliprank as fr
 from fliprank.cli import run
 from fliprank.cli.options import ModelOptions
-from fliprank.data.file_rows import AT_ONCE, FileRows
+from fliprank.data.file_rows import FileRows
 from fliprank.data.ids import Ids
+from fliprank.data.memory import AT_ONCE
 from fliprank.data.scattered import ScatteredRows
 from fliprank.errors import UsageError
 from fliprank.experiment.cascade_analysis import after_stages

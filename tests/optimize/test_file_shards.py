@@ -21,7 +21,8 @@ from test_shards import QUERIES, SETTINGS, SUMS_GRADIENTS, cuts, few, measures, 
 from test_shards import rows_of as text_and_features
 
 from fliprank.data.candidates import Candidates
-from fliprank.data.file_rows import FileRows, Memory
+from fliprank.data.file_rows import FileRows
+from fliprank.data.memory import Memory
 from fliprank.data.row_file import RowFile, write_rows
 from fliprank.errors import InputError, UsageError
 from fliprank.models import FeatureSubset, Linear, Model, Network

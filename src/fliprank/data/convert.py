@@ -27,9 +27,10 @@ import numpy as np
 
 from fliprank.checked import checked
 from fliprank.data.candidates import Candidates, joined
-from fliprank.data.file_rows import FileRows, parse_memory
+from fliprank.data.file_rows import FileRows
 from fliprank.data.files import StrPath, atomic_write, check_writable, new_folder, resolve, sync_folder
 from fliprank.data.ids import Ids, find_duplicates
+from fliprank.data.memory import parse_memory
 from fliprank.data.parquet import write_parquet
 from fliprank.data.row_blocks import csv_blocks, letor_blocks, parquet_blocks, stands_apart, whole_queries
 from fliprank.data.row_digest import digest_of

@@ -5,21 +5,16 @@ features are views of the memory-mapped file; then its pages are let go of, but 
 stay as long as they fit in their share. What is worked out from labels alone (ideal rankings, gains) is kept for as
 many windows as fit in another share.
 
-    memory = the process itself + windows under way + windows that stay + what is known of labels + scores per row
-
-All rows of a process that were given the same memory draw from the same shares: training and validation rows, and what
-a cascade makes of them.
+How many bytes each share has is settled in `memory.py`.
 """
 
 from __future__ import annotations
 
-import re
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
@@ -30,87 +25,16 @@ from fliprank.arrays import Ints
 from fliprank.data.candidates import Candidates, joined
 from fliprank.data.csr import bounds, span_indices, span_sizes
 from fliprank.data.ids import Ids, find_duplicates
+from fliprank.data.memory import DEFAULT_MEMORY, Grant, Memory, parse_memory, shares_of
 from fliprank.data.row_digest import digest_of
 from fliprank.data.row_file import SUFFIX, RowFile, write_rows
 from fliprank.data.scattered import ROW, ScatteredRows, row_bytes
-from fliprank.data.shares import Grant, Share
 from fliprank.data.store import allow_many_files
-from fliprank.errors import InputError, UsageError
+from fliprank.errors import InputError
 
-__all__ = ["AT_ONCE", "DEFAULT_MEMORY", "FileRows", "Memory", "parse_memory", "shares_of"]
+__all__ = ["FileRows"]
 
 T = TypeVar("T")
-
-DEFAULT_MEMORY = "2GB"
-PROCESS = 400 << 20
-"""Bytes that Python, the compiled kernels and what they work with take, whatever the rows."""
-
-MOST_WINDOW = 64 << 20
-"""Bytes of a window: a larger one is no faster."""
-
-AT_ONCE = 4
-"""Trials that run side by side at most, each of which looks at a window of its own."""
-
-LEAST_DATA = 32 << 20
-"""Bytes for rows that are taken even where the process itself leaves less."""
-
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
-
-
-def parse_memory(given: str | int) -> int:
-    """Bytes from a number, or words such as 2GB or 512MiB.
-
-    >>> parse_memory("2GB"), parse_memory("1.5 MiB"), parse_memory(4096)
-    (2000000000, 1572864, 4096)
-    """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", str(given), re.IGNORECASE)
-    size = 0 if found is None else int(float(found[1]) * UNITS.get((found[2] or "").lower(), 0))
-    if size <= 0:
-        raise UsageError(f"memory={given!r}: expected a size such as 2GB, 512MiB or a number of bytes")
-    return size
-
-
-@dataclass(frozen=True)
-class Memory:
-    """How a budget of bytes is shared out."""
-
-    total: int
-
-    @property
-    def data(self) -> int:
-        """What is left for rows beside the process itself; if that is too little, a little more."""
-        return max(self.total - PROCESS, min(self.total // 4, LEAST_DATA))
-
-    def warn_if_exceeded(self) -> None:
-        """Say so where the process would take more than this whatever the rows."""
-        if self.total < (least := PROCESS + LEAST_DATA):
-            megabytes = [f"{-(-size // 10**6):,}MB" for size in (self.total, least)]
-            message = f"memory={megabytes[0]} will be exceeded: the least that can be kept to is {megabytes[1]}"
-            warnings.warn(message, UserWarning, stacklevel=5)  # where `open_rows` was called
-
-    @property
-    def window(self) -> int:
-        """Bytes of one window: each of up to `AT_ONCE` trials may look at one."""
-        return max(1, min(MOST_WINDOW, self.data // (4 * AT_ONCE)))
-
-    @property
-    def resident(self) -> int:
-        """Bytes of features that stay, and the same again of what is known of labels, and of scores."""
-        return self.data // 4
-
-
-class Shares(NamedTuple):
-    """What may stay in memory: features, what is known of labels, and scores of rows."""
-
-    features: Share
-    labels: Share
-    scores: Share
-
-
-@cache
-def shares_of(memory: Memory) -> Shares:
-    """The shares of all rows in this process that were given this memory."""
-    return Shares(*(Share(memory.resident) for _ in Shares._fields))
 
 
 class Window(NamedTuple):

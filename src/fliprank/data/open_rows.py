@@ -15,9 +15,10 @@ from pathlib import Path
 
 from fliprank.checked import checked
 from fliprank.data.convert import ABOUT, convert, is_converted, known_statistics
-from fliprank.data.file_rows import DEFAULT_MEMORY, FileRows
+from fliprank.data.file_rows import FileRows
 from fliprank.data.files import StrPath, atomic_write, drop_parts, locked, resolve
 from fliprank.data.letor import UNJUDGED, cache_key
+from fliprank.data.memory import DEFAULT_MEMORY
 from fliprank.data.row_file import SUFFIX
 from fliprank.data.store import cache_path, cached_file, content_digest, is_racy, signature
 from fliprank.errors import InputError

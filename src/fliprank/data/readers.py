@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
-from fliprank.data.file_rows import DEFAULT_MEMORY
 from fliprank.data.files import StrPath, resolve
 from fliprank.data.letor import read_letor
+from fliprank.data.memory import DEFAULT_MEMORY
 from fliprank.data.open_rows import is_shards, open_rows
 from fliprank.data.parquet import read_parquet
 from fliprank.data.scattered import ScatteredRows

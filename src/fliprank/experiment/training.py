@@ -28,8 +28,8 @@ import numpy as np
 from fliprank.arrays import Floats
 from fliprank.checked import checked
 from fliprank.data.candidates import Candidates
-from fliprank.data.file_rows import AT_ONCE
 from fliprank.data.files import StrPath
+from fliprank.data.memory import AT_ONCE
 from fliprank.data.scattered import ScatteredRows
 from fliprank.data.subsample import subsample_by_spec
 from fliprank.defaults import DEFAULT_MEASURE, DEFAULT_OBJECTIVE

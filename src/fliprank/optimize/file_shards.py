@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from fliprank.arrays import Ints
 from fliprank.data.candidates import Candidates
-from fliprank.data.file_rows import FileRows, shares_of
+from fliprank.data.file_rows import FileRows
+from fliprank.data.memory import Share, shares_of
 from fliprank.data.row_file import AROUND
 from fliprank.data.scattered import row_bytes
-from fliprank.data.shares import Share
 from fliprank.errors import InputError
 from fliprank.objectives.base import Objective
 from fliprank.optimize.shard import Shard

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fliprank.data.shares import Grant, Share
+from fliprank.data.memory import Grant, Share
 
 
 class Owner:
