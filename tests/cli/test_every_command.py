@@ -180,6 +180,27 @@ def test_a_command_that_hears_no_ctrl_c_is_ended_all_the_same() -> None:
     assert err == "fliprank: interrupted: half of it is kept\nfliprank: to go on: fliprank deaf --resume\n"
 
 
+COMPILING = """
+import sys, time
+from fliprank.cli import app, main
+
+@app.command()
+def compiling() -> None:
+    code = "print('ready', flush=True); [time.sleep(0.01) for _ in range(40)]; print('whole', file=sys.stderr)"
+    exec(code, {"__name__": "numba.core.compiler", "time": time, "sys": sys})
+    time.sleep(60)
+
+sys.argv = ["fliprank", "compiling"]
+main()
+"""
+
+
+def test_ctrl_c_waits_until_a_kernel_is_compiled() -> None:
+    code, err = interrupted_python(COMPILING, 1)
+    assert code == 130
+    assert err.startswith("whole\nfliprank: interrupted:")
+
+
 def test_a_second_ctrl_c_ends_it_at_once_and_without_a_word() -> None:
     assert interrupted_python(DEAF.replace("OPTIONS", "['--again']"), 9) == (130, "")
 

@@ -347,9 +347,7 @@ def test_ctrl_c_is_told_and_the_index_is_kept(tmp_path: Path) -> None:
     given = ["--docs", collection(), "--queries", collection(), "--qrels", collection() / "qrels" / "train.tsv"]
     command = [sys.executable, "-m", "fliprank", "tune", *map(str, given), "--out", str(out)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    heard = partial(
-        signal.signal, signal.SIGINT, signal.SIG_DFL
-    )  # also where a shell in the background would shield it
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell in the background would shield it
     with subprocess.Popen(command, text=True, preexec_fn=heard, **pipes) as process:
         while not list(out.glob("documents-*.index")) and process.poll() is None:
             time.sleep(0.02)

@@ -1,8 +1,9 @@
 """Ctrl-C: a command ends within two seconds, says what is kept and how to go on; a second one ends it at once.
 
-The first Ctrl-C raises KeyboardInterrupt, and a command ends in good order. A kernel that computes for minutes does not
-notice: so a thread watches too. It is told of the signal at once, and ends the process where the good order takes too
-long. What is on disk is whole at any time, since files are written under another name first.
+The first Ctrl-C raises KeyboardInterrupt, and a command ends in good order; while a kernel is compiled or loaded, just
+after that. A kernel that computes for minutes does not notice: so a thread watches too. It is told of the signal at
+once, and ends the process where the good order takes too long. What is on disk is whole at any time, since files are
+written under another name first.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ INTERRUPTED = 130
 GRACE, EFFORT, LONGEST = 1.5, 0.75, 10.0
 """Seconds in which a command may end in good order; but it has so many seconds of its processors' time, which on a busy
 machine are more by the clock, up to the last number."""
+LATER = 0.02
+"""Seconds until another try to interrupt what can't be interrupted now."""
 
 
 @dataclass
@@ -85,7 +88,17 @@ class Interruption:
         if self.heard > 1:
             _leave()
         self.happened = True
-        raise KeyboardInterrupt
+        self._raise(number, frame)
+
+    def _raise(self, number: int, frame: FrameType | None) -> None:
+        """Raise KeyboardInterrupt; a moment later where that would be in the middle of Numba or LLVM.
+
+        Once in a hundred times an exception there ended the process with a segmentation fault, or was never seen again.
+        """
+        if not _compiles(frame) or not hasattr(signal, "setitimer"):
+            raise KeyboardInterrupt
+        signal.signal(signal.SIGALRM, self._raise)
+        signal.setitimer(signal.ITIMER_REAL, LATER)
 
     def _watch(self, told: socket.socket) -> None:
         """End the process at the second Ctrl-C, or some time after the first."""
@@ -110,6 +123,15 @@ class Interruption:
 
 interruption = Interruption()
 """Of the command that runs."""
+
+
+def _compiles(frame: FrameType | None) -> bool:
+    """Whether Numba or llvmlite is at work in this frame, or in one that it was called from."""
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in ("numba", "llvmlite"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _leave() -> None:
