@@ -121,7 +121,7 @@ def documents_table(folder: Path, many: int) -> tuple[list[str], dict[str, float
             size = sum(file.stat().st_size for file in Path(place).iterdir())
             pooled = median(lambda index=index: index.candidates(queries, depth=DEPTH), 3)  # type: ignore[misc]
             costs = {line["question"]: line for line in cluster.cluster.costs.by_question()}
-            told.append(f"| {many:,}, 4 shards, {workers} workers | {built:.1f} s | {pooled:,.0f} ms |")
+            told.append(f"| {many:,}, 4 shards, {_workers(workers)} | {built:.1f} s | {pooled:,.0f} ms |")
         if workers == 1:
             top, rows = costs["documents: top"], costs["documents: rows"]
             found = {"build": built / many, "size": size / many, "search": top["work_ms"] / len(queries) / many}
@@ -152,7 +152,7 @@ def tables(folder: Path, millions: float, many: int) -> tuple[list[str], dict[st
         for workers in (1, 2, 4):
             far = on_cluster(some, first, workers)
             ratio = far["gradient"] / alone["gradient"]
-            told.append(f"| {count:,} | {workers} workers | {_ms(far)} | {ratio:.2f} |")
+            told.append(f"| {count:,} | {_workers(workers)} | {_ms(far)} | {ratio:.2f} |")
             found[f"{share} {workers}"] = far
         found["alone"], found["rows"] = alone, count
     trips = {workers: found[f"1 {workers}"]["trip"] for workers in (1, 2, 4)}
@@ -173,7 +173,11 @@ def _ms(found: dict[str, float]) -> str:
 
 
 def _trips(trips: dict[int, float]) -> str:
-    return ", ".join(f"{ms:.1f} ms with {workers} workers" for workers, ms in trips.items())
+    return ", ".join(f"{ms:.1f} ms with {_workers(workers)}" for workers, ms in trips.items())
+
+
+def _workers(many: int) -> str:
+    return f"{many} worker{'s' if many > 1 else ''}"
 
 
 def plan(found: dict[str, Any]) -> list[str]:

@@ -31,7 +31,7 @@ from fliprank.data.file_rows import FileRows, _copied
 from fliprank.data.memory import PROCESS, Memory, parse_memory, shares_of
 from fliprank.data.row_blocks import csv_blocks, letor_blocks, parquet_blocks, whole_queries
 from fliprank.data.row_digest import sum_of_both
-from fliprank.data.row_file import RowFile, write_rows
+from fliprank.data.row_file import RowFile, read_queries, write_rows
 from fliprank.data.scattered import ROW, row_bytes
 from fliprank.data.store import read_arrays, write_arrays
 from fliprank.data.subsample import subsample_by_spec
@@ -853,6 +853,26 @@ def test_columns_that_are_forgotten_at_once_are_still_given() -> None:
     rows = rows_of()
     rows.__dict__["memo"] = Forgetful()
     assert pick_features(rows, ("1", "3")).feature_names == ("1", "3")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_queries_are_read_from_the_file_that_was_opened(tmp_path: Path, named: bool) -> None:
+    """By the file itself; or by its map, where another file has its name by now, or none has."""
+    rows, chosen = rows_of(), np.array([0, 2, 3, 4, 7])
+    rows = rows if named else replace(rows, docids=None)
+    write_rows(tmp_path / "one.rows", rows)
+    for change in ("nothing", "another", "none"):
+        file = RowFile(tmp_path / "one.rows")
+        if change == "another":
+            write_rows(tmp_path / "one.rows", replace(rows, labels=rows.labels + 1))
+        elif change == "none":
+            (tmp_path / "one.rows").unlink()
+        found, known = read_queries([(file, chosen)]), rows.select(chosen)
+        known = replace(known, labels=known.labels + 1) if change == "none" else known
+        assert (file._handle is None) == (change != "nothing")
+        assert (found.qids, found.docids) == (known.qids, known.docids)
+        for name in ("offsets", "labels", "features", "missed_offsets", "missed_labels"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(known, name))
 
 
 def test_little_memory_is_told_to_be_exceeded_with_what_can_be_kept_to(tmp_path: Path) -> None:

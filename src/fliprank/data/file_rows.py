@@ -27,7 +27,7 @@ from fliprank.data.csr import bounds, span_indices, span_sizes
 from fliprank.data.ids import Ids, find_duplicates
 from fliprank.data.memory import DEFAULT_MEMORY, Grant, Memory, parse_memory, shares_of
 from fliprank.data.row_digest import digest_of
-from fliprank.data.row_file import SUFFIX, RowFile, write_rows
+from fliprank.data.row_file import SUFFIX, RowFile, read_queries, write_rows
 from fliprank.data.scattered import ROW, ScatteredRows, row_bytes
 from fliprank.data.store import allow_many_files
 from fliprank.errors import InputError
@@ -133,7 +133,7 @@ class FileRows(ScatteredRows):
 
     def _opened(self, window: Window) -> Candidates:
         file = self.files[window.file]
-        part = file.part(window.low, window.high) if window.chosen is None else file.pick(window.chosen)
+        part = file.part(window.low, window.high) if window.chosen is None else read_queries([(file, window.chosen)])
         if file.finite:
             part.memo["features are numbers"] = True
         return part
@@ -213,17 +213,11 @@ class FileRows(ScatteredRows):
 
     def gather(self, queries: Ints) -> Candidates:
         """Some queries (numbers that rise) in memory."""
-        if not len(queries):
-            return self.files[0].pick(queries)
-        owned = list(self._owned(queries))
-        rows = joined(*(self._picked(*each) for each in owned))
-        if all(self.files[self.windows[number].file].finite for number, _ in owned):
+        owned = [(self.files[self.windows[number].file], own) for number, own in self._owned(queries)]
+        rows = read_queries(owned or [(self.files[0], queries)])
+        if all(file.finite for file, _ in owned):
             rows.memo["features are numbers"] = True
         return rows
-
-    def _picked(self, number: int, own: Ints) -> Candidates:
-        """Some queries of a window, copied; pages that do not stay are let go of."""
-        return self.files[self.windows[number].file].pick(own, **self._passing(number))
 
     def without_features(self) -> Candidates:
         """All rows with labels and ids, in memory."""

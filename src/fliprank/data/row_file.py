@@ -9,14 +9,19 @@ count as free memory again, whatever the size of the file.
 >>> path = Path(tempfile.mkdtemp(), "part.rows")
 >>> write_rows(path, rows)
 >>> file = RowFile(path)
->>> file.queries, file.part(1, 2).features.tolist(), file.pick(np.array([0])).labels.tolist()
+>>> file.queries, file.part(1, 2).features.tolist(), read_queries([(file, np.array([0]))]).labels.tolist()
 (2, [[3.0]], [1.0, 0.0])
 """
 
 from __future__ import annotations
 
 import mmap
+import os
+import weakref
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +36,7 @@ from fliprank.data.ids import Ids
 from fliprank.data.store import KINDS, map_arrays, write_arrays
 from fliprank.errors import InputError
 
-__all__ = ["AROUND", "SUFFIX", "RowFile", "write_rows"]
+__all__ = ["AROUND", "SUFFIX", "RowFile", "read_queries", "write_rows"]
 
 SUFFIX = ".rows"
 FORMAT = "rows 1"
@@ -66,6 +71,8 @@ class RowFile:
 
     def __init__(self, path: StrPath) -> None:
         self.path = Path(path)
+        with suppress(OSError):  # which `map_arrays` tells
+            self._identity = _identity(os.stat(path))
         found, arrays, self.map = map_arrays(self.path)
         header = found["header"]
         if any(f"{array.dtype.str[1:]} {array.ndim}" != OWN_KINDS.get(name) for name, array in arrays.items()):
@@ -144,28 +151,42 @@ class RowFile:
             missed_labels,  # type: ignore[arg-type]
         )
 
-    def pick(self, queries: Ints, *, features: bool = True, labels: bool = True) -> Candidates:
-        """Some queries (numbers that rise), copied one after the other; pages are let go of as by `release`."""
-        rows, offsets = span_indices(self.offsets, queries), bounds(span_sizes(self.offsets, queries))
-        docids = matrix = missed = missed_labels = None
-        if self.has_docids:
-            length = self.arrays["docid_length"][rows]
-            ends = np.concatenate([[0], np.cumsum(length, dtype=np.int64)])
-            shift = self._docid_begin[queries] - ends[offsets[:-1]]
-            docids = Ids(self.arrays["docid"], ends[:-1] + np.repeat(shift, np.diff(offsets)), length).compact()
-        if self.features is not None:
-            matrix = np.empty((len(rows), self.features.shape[1]), np.float32)
-            for q, end in zip(queries.tolist(), offsets[1:].tolist(), strict=True):
-                first, last = int(self.offsets[q]), int(self.offsets[q + 1])
-                matrix[end - (last - first) : end] = self.features[first:last]
-                self.release(q, q + 1, features=features, labels=False)
-        if (all_missed := self.arrays.get("missed_offsets")) is not None:
-            missed = bounds(span_sizes(all_missed, queries))
-            missed_labels = self.arrays["missed_labels"][span_indices(all_missed, queries)]
-        own = (self.labels[rows], self.qids.take(queries).compact(), docids, matrix, self.feature_names, None)
-        if len(queries):
-            self.release(int(queries[0]), int(queries[-1]) + 1, features=False, labels=labels)
-        return Candidates(offsets, *own, missed, missed_labels)  # type: ignore[arg-type]
+    def read(self, name: str, first: int, last: int, out: NDArray[Any]) -> None:
+        """Copy entries first to last of an array to `out`, past the map, which would bring all around them along.
+
+        A file that has lost its name, or whose name another one has by now, is read by the map.
+        """
+        if last <= first:
+            return
+        if self._handle is None:
+            out[:] = self.arrays[name][first:last]
+            self._advise("MADV_DONTNEED", self.arrays[name], first, last)
+            return
+        begin, width = self._places[name]
+        view, at = out.reshape(-1).view(np.uint8).data, begin + first * width
+        while len(view):
+            done = os.preadv(self._handle, [view], at)
+            if done <= 0:
+                raise InputError("is shorter than it was", path=self.path)
+            view, at = view[done:], at + done
+
+    @cached_property
+    def _handle(self) -> int | None:
+        """The file that is mapped, opened once more."""
+        if not hasattr(os, "preadv"):
+            return None
+        with suppress(OSError):
+            handle = os.open(self.path, os.O_RDONLY)
+            weakref.finalize(self, os.close, handle)
+            if _identity(os.fstat(handle)) == self._identity:
+                return handle
+        return None
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[int, int]]:
+        """Where each array begins in the file, and the bytes of an entry."""
+        base = np.frombuffer(self.map, np.uint8, 1).ctypes.data
+        return {name: (array.ctypes.data - base, array.strides[0]) for name, array in self.arrays.items()}
 
     def release(self, low: int, high: int, *, features: bool = True, labels: bool = True) -> None:
         """Let go of the pages of these queries' features, labels and ids: they are read again when asked for."""
@@ -198,6 +219,54 @@ class RowFile:
 def _rise(offsets: Ints, last: int) -> bool:
     """Whether offsets rise from 0 to `last`; they are compared, since differences of any integers can overflow."""
     return len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == last and bool((offsets[1:] >= offsets[:-1]).all())
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
+
+
+def read_queries(parts: Sequence[tuple[RowFile, Ints]]) -> Candidates:
+    """Some queries of each of these files (numbers that rise), copied."""
+    first, some = parts[0][0], [span_sizes(file.offsets, own) for file, own in parts]
+    offsets = bounds(np.concatenate(some))
+    labels, begin, texts = np.empty(offsets[-1]), 0, [np.empty(0, np.uint8)]
+    features = None if first.features is None else np.empty((len(labels), first.features.shape[1]), np.float32)
+    lengths = np.empty(len(labels) if first.has_docids else 0, np.int32)
+    for file, own in parts:
+        for low, high in _runs(own):
+            rows = int(file.offsets[low]), int(file.offsets[high])
+            here = slice(begin, begin := begin + rows[1] - rows[0])
+            file.read("labels", *rows, labels[here])
+            if features is not None:
+                file.read("features", *rows, features[here])
+            if first.has_docids:
+                file.read("docid_length", *rows, lengths[here])
+                limits = int(file._docid_begin[low]), int(file._docid_begin[high])
+                texts.append(np.empty(limits[1] - limits[0], np.uint8))
+                file.read("docid", *limits, texts[-1])
+    docids = _consecutive(np.concatenate(texts), 0, lengths) if first.has_docids else None
+    qids = Ids.concat([file.qids.take(own).compact() for file, own in parts])
+    return Candidates(offsets, labels, qids, docids, features, first.feature_names, None, *_missed(parts))
+
+
+def _missed(parts: Sequence[tuple[RowFile, Ints]]) -> tuple[Any, Any]:
+    """Offsets and labels of judged documents that are not among the rows; None where no file has any."""
+    if not any("missed_offsets" in file.arrays for file, _ in parts):
+        return None, None
+    sizes, labels = list[Ints](), list[NDArray[Any]]()
+    for file, own in parts:
+        limits = file.arrays.get("missed_offsets", np.zeros(file.queries + 1, np.int64))
+        sizes.append(span_sizes(limits, own))
+        labels.append(file.arrays.get("missed_labels", np.empty(0))[span_indices(limits, own)])
+    return bounds(np.concatenate(sizes)), np.concatenate(labels)
+
+
+def _runs(numbers: Ints) -> Iterator[tuple[int, int]]:
+    """Numbers that rise, as stretches without a gap: (first, one after the last)."""
+    cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
+    ends = [0, *cuts.tolist(), len(numbers)]
+    for low, high in pairwise(ends if len(numbers) else []):
+        yield int(numbers[low]), int(numbers[high - 1]) + 1
 
 
 def _consecutive(buffer: Bytes, begin: int, length: Int32s) -> Ids:
