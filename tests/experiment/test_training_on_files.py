@@ -25,6 +25,8 @@ from fliprank.experiment.task import Queries, Task, fold_tasks
 from fliprank.models.registry import model_names
 from fliprank.optimize.anywhere import score_deviation
 
+pytestmark = pytest.mark.long
+
 
 def made(seed: int, queries: int = 40) -> fr.Candidates:
     rng = np.random.default_rng(seed)
